@@ -116,12 +116,12 @@ test('Triton: an ensemble with a step that cannot be loaded fails to load, and s
   expect((await post('bad', 'load'))[1]).toContain('its step "nobody" cannot be loaded');
 });
 
-test('Triton: an ensemble that is made of itself fails to load', async () => {
+test('Triton: an ensemble that contains itself fails to load', async () => {
   models.write('e/config.pbtxt', ensemble(step('f', 'left', 'result')));
   models.write('f/config.pbtxt', ensemble(step('e', 'left', 'result')));
   const [status, message] = await post('e', 'load');
   expect(status).toBe(400);
-  expect(message).toContain('it is made of itself (e, which is made of f, which is made of e)');
+  expect(message).toContain('it contains itself (e, which contains f, which contains e)');
 });
 
 test.each([

@@ -157,7 +157,7 @@ test.each([
   expect(await failureOf(at.library.load('m'))).not.toBe('no failure');
   const [entry] = await at.library.index();
   expect(entry).toMatchObject({ name: 'm', version: '1', state: 'READY' });
-  expect(entry?.reason).toMatch(/^it serves as it was before; what was to take its place cannot be served: /);
+  expect(entry?.reason).toMatch(/^it continues to serve unchanged; its replacement cannot be served: /);
   expect(entry?.reason).toMatch(reason);
   expect(at.library.contexts()[0]).toMatchObject({ state: 'ready', reason: entry?.reason });
   expect(await answer(at, 'm')).toBe('1: 7');
@@ -346,8 +346,8 @@ test('a load that cannot be stored is refused: a configuration that is too large
   const large = `{"parameters":{"x":{"string_value":"${'x'.repeat(200_000)}"}}}`;
   expect(await failureOf(at.library.load('m', { config: large }))).toMatch(/^request-too-large: failed to load 'm'/);
   await store.close();
-  expect(await failureOf(at.library.load('n'))).toMatch(/^internal: the change could not be kept/);
-  expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^internal: the change could not be kept/);
+  expect(await failureOf(at.library.load('n'))).toMatch(/^internal: the change could not be saved/);
+  expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^internal: the change could not be saved/);
   expect(await answer(at, 'm')).toBe('1: 7');
 });
 

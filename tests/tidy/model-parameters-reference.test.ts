@@ -6,9 +6,9 @@ const rows = [
   ...parameterFamilies.map(({ prefix, of, ...kind }) => ({ name: `${prefix}${of}`, ...kind })),
 ].sort((a, b) => (a.name < b.name ? -1 : 1));
 
-function takesOf({ range, words, form, takes }: ParameterKind): string {
+function takesOf({ range, choices, form, takes }: ParameterKind): string {
   if (range !== undefined) return `a whole number from ${range.join(' to ')}`;
-  if (words !== undefined) return words.map((word) => `\`${word}\``).join(', ');
+  if (choices !== undefined) return choices.map((choice) => `\`${choice}\``).join(', ');
   return form === undefined ? (takes ?? '') : 'a name';
 }
 

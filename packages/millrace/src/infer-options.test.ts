@@ -43,7 +43,7 @@ test.each<[unknown, RegExp]>([
   [{ sequence: { id: 2n ** 64n } }, /sequence.id is 18446744073709551616/],
   [{ sequence: {} }, /sequence.id is undefined/],
   [{ sequence: { id: 1, isStart: 1 } }, /must be true or false/],
-  [{ sequence: { id: 'x'.repeat(129) } }, /has 129 bytes; it may have 128/],
+  [{ sequence: { id: 'x'.repeat(129) } }, /has 129 bytes, more than the 128 allowed/],
 ])('%o is refused', (options, message) => {
   expect(() => schedulingFrom(options as InferOptions)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** The public door: the contracts that programs around a router speak. What puts a router together is in `internal.ts`. */
+/** The public entry point: the interfaces for programs that use a router. The parts to build one are in `internal.ts`. */
 export type { Catalogue, Health, ModelState, ModelStatus, WatchedHealth } from './catalogue/catalogue.ts';
 export type {
   TrafficChange,

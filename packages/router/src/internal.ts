@@ -1,4 +1,4 @@
-/** The internal door: the parts of a router, for the composition root and for tests. No promise is made about them from version to version. */
+/** The internal entry point: the parts of a router, for the composition root and for tests. They may change in any version. */
 export { pathRedactionFor } from './catalogue/path-redaction.ts';
 export { ServedModels } from './catalogue/served-models.ts';
 export { TrafficCatalogue } from './catalogue/traffic/traffic-catalogue.ts';

@@ -1,7 +1,7 @@
-/** What edges and the data plane may know of the models: who is there, in which state, and what they take and give. */
+/** What edges and the data plane may know about models: which exist, their states, and their inputs and outputs. */
 import type { ModelView } from '../model/model-view.ts';
 
-/** `evicted`: not in memory now, for the budget; the next request has it loaded, so it counts as ready. */
+/** `evicted`: unloaded to keep to the memory budget; the next request loads it again, so it counts as ready. */
 export type ModelState = 'loading' | 'ready' | 'evicted' | 'unloading' | 'failed';
 
 export interface ModelStatus {
@@ -11,9 +11,9 @@ export interface ModelStatus {
   readonly state: ModelState;
   /** Why it is not ready; empty when it is. */
   readonly reason: string;
-  /** Why what was to take its place cannot be served; it is ready and serves on as it was. */
+  /** Why its replacement cannot be served; it is ready and continues to serve unchanged. */
   readonly replacementReason?: string;
-  /** It failed while the model goes on being served as it was before: no reason to call the server unready. */
+  /** It failed while the model continues to be served as before: the server stays ready. */
   readonly isTolerated?: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Health {
   readonly isReady: boolean;
 }
 
-/** Readiness that tells when it may have changed, of the server or of any model. */
+/** Readiness of the server and its models, with notification when it may have changed. */
 export interface WatchedHealth extends Health {
   /** The server has been told to stop. */
   readonly isEnding: boolean;

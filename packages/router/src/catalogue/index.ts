@@ -1,4 +1,4 @@
-/** The catalogue without a server around it: for those who only want to know what a name means. */
+/** The catalogue on its own: for code that only resolves the names of models. */
 
 export { ServedModel } from '../data-plane/served-model.ts';
 export type { ResolvedModel } from '../data-plane/traffic/model-names.ts';

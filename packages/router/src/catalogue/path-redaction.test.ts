@@ -19,7 +19,7 @@ test.each([
     'see https://example.org/a/b and models/x, either/or, 3/4',
   ],
   ['the model is loading', 'the model is loading'],
-])('of %j callers hear %j', (text, shown) => {
+])('%j is shown to callers as %j', (text, shown) => {
   expect(pathRedactionFor(['/srv/models', '/srv/more (old)', '/home/me/one.onnx'])(text)).toBe(shown);
 });
 
@@ -27,11 +27,11 @@ test('without a repository, files are shown by their names', () => {
   expect(pathRedactionFor([])('/srv/models/x/1/model.onnx is missing')).toBe('…/model.onnx is missing');
 });
 
-test('a repository behind a link is known by both of its names', () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-words-')));
+test('a repository behind a link is redacted under both of its paths', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-redaction-')));
   mkdirSync(join(folder, 'real'));
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
-  const words = pathRedactionFor([join(folder, 'link')]);
-  expect(words(`${folder}/link/m/1, ${folder}/real/m/2`)).toBe('m/1, m/2');
+  const redactPaths = pathRedactionFor([join(folder, 'link')]);
+  expect(redactPaths(`${folder}/link/m/1, ${folder}/real/m/2`)).toBe('m/1, m/2');
   rmSync(folder, { recursive: true });
 });

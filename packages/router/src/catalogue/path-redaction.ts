@@ -1,13 +1,13 @@
-/** What callers are told of models: what is wrong with which file, and not where on this machine it lies. The log has that. */
+/** Removes the paths of this machine from texts for callers: they see which file is wrong, and only the log says where it is. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, isAbsolute, resolve } from 'node:path';
 
 export type PathRedaction = (text: string) => string;
 
-/** A character that may stand before or after a path without belonging to it. */
+/** A character that may come before or after a path without belonging to it. */
 const before = '(?<![\\w/.:~-])(?:file://)?';
 const partOfPath = '[^\\s/\'"`:;,()[\\]]';
-/** Whatever lies outside of the repositories: of that, callers need the name at most. */
+/** Paths outside of the repositories: callers see only the file name. */
 const elsewhere = new RegExp(`${before}/(?:${partOfPath}+/)+(${partOfPath}*)`, 'g');
 
 /** Paths below these, which are model repositories and single files, are shown relative to them. */
@@ -20,14 +20,14 @@ export function pathRedactionFor(paths: readonly string[]): PathRedaction {
   };
 }
 
-/** As it was given, and as the system knows it: messages have the one or the other. */
+/** The path as given and its real path: messages contain the one or the other. */
 function rootsOf(path: string): readonly string[] {
   const folder = extname(path) === '.onnx' ? dirname(path) : path;
   const roots = [resolve(folder)];
   try {
     roots.push(realpathSync(folder));
   } catch {
-    // One that is not there is told of by whoever reads it.
+    // A missing repository is reported when it is read.
   }
   return roots.filter((root) => isAbsolute(root) && root !== '/');
 }

@@ -33,7 +33,7 @@ test('without a version the highest ready one answers, by number', () => {
   expect(models.takeServed('m', '')).toBe(one);
 });
 
-test('unknown names and versions, loading and failed models are told apart', () => {
+test('unknown names and versions, loading and failed models give different errors', () => {
   models.setState(one, 'failed', 'out of memory');
   const code = (name: string, version: string) => expect(() => models.mustKnow(name, version));
   code('nobody', '').toThrow("Request for unknown model: 'nobody' is not found");
@@ -57,7 +57,7 @@ test('statuses list every version and every failure, by name and number', () => 
   ]);
 });
 
-test('a new revision takes the place of the old in one step, and nothing said of the old one counts after it', () => {
+test('a new revision replaces the old one in one step, and later states of the old one are ignored', () => {
   models.serve(one);
   const again = servedModel([], [], { version: '1' });
   models.announce(again);
@@ -73,7 +73,7 @@ test('a new revision takes the place of the old in one step, and nothing said of
   expect(models.takeServed('m', '1')).toBeUndefined();
 });
 
-test('a version that was set aside is known, counts as ready and is preferred, but takes no request at once', () => {
+test('an evicted version is known, counts as ready and is preferred, but takes no request at once', () => {
   models.serve(one);
   models.serve(two);
   models.setAside(two);
@@ -83,7 +83,7 @@ test('a version that was set aside is known, counts as ready and is preferred, b
   expect(listed()).toContain('m:2 evicted it was unloaded to make room, and is loaded again when a request comes');
 });
 
-test('files that cannot be read are a failure until they can, and not of a version that is served', () => {
+test('unreadable files are a failure until they can be read, but not of a version that is served', () => {
   models.serve(one);
   models.setFailures('m', [{ version: '1', reason: 'torn' }]);
   expect(listed()).toContain('m:1 ready ');
@@ -91,7 +91,7 @@ test('files that cannot be read are a failure until they can, and not of a versi
   expect(listed().filter((text) => text.startsWith('broken'))).toEqual([]);
 });
 
-test('listeners hear of every change until they stop', () => {
+test('listeners are called after every change until they stop', () => {
   let changes = 0;
   const stop = models.onChange(() => {
     changes += 1;
@@ -105,7 +105,7 @@ test('listeners hear of every change until they stop', () => {
   expect(changes).toBe(3);
 });
 
-test('what fails to be added later is tolerated; what failed at the start, or served and fails, is not', () => {
+test('a failed later addition is tolerated; a failure at the start or of a served version is not', () => {
   const tolerated = () =>
     models.statuses().flatMap(({ name, version, isTolerated }) => (isTolerated === true ? [`${name}:${version}`] : []));
   models.setState(ten, 'failed', 'at the start');
@@ -124,7 +124,7 @@ test('what fails to be added later is tolerated; what failed at the start, or se
   expect(tolerated()).toEqual(['m:1', 'm:2', 'new:']);
 });
 
-test('a first load that is awaited can be asked for, and is not ready for all that', () => {
+test('a first load that is awaited can be requested, but is not ready', () => {
   models.announce(two, true);
   expect(models.mustKnow('m', '2')).toBe(two);
   expect(() => models.mustFind('m', '2')).toThrow('the model is loading');
@@ -137,7 +137,7 @@ test('a first load that is awaited can be asked for, and is not ready for all th
   expect(() => models.mustKnow('m', '2')).toThrow('out of memory');
 });
 
-test('a version that is out of memory is known by its new revision, whatever becomes of the one before', () => {
+test('an evicted version is represented by its new revision, whatever happens to the previous one', () => {
   const [before, after] = [servedModel([], [], { version: '1' }), servedModel([], [], { version: '1' })];
   models.remove(one);
   models.setAside(before);

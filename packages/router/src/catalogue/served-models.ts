@@ -1,4 +1,4 @@
-/** The catalogue as it lives: every model version that is served or should be, and how a name and a version resolve. */
+/** The catalogue at run time: every model version that is served or should be, and how a name and a version resolve. */
 import { InferenceError, quote, quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
@@ -7,7 +7,7 @@ import { compareVersions } from '../model/version-name.ts';
 import type { Catalogue, ModelState, ModelStatus } from './catalogue.ts';
 import type { PathRedaction } from './path-redaction.ts';
 
-/** One version of a model, whichever of its revisions stands for it now. */
+/** One version of a model, with the revision that currently represents it. */
 interface VersionEntry {
   model: ServedModel;
   state: ModelState;
@@ -15,9 +15,9 @@ interface VersionEntry {
   isTolerated: boolean;
   /** Its first load is under way, and requests may wait for it. */
   isAwaited: boolean;
-  /** Why another revision could not take its place; empty when none failed to. */
+  /** Why another revision could not replace it; empty when none failed. */
   replacementReason: string;
-  /** It took requests at some time: that it does no more is no failed addition. */
+  /** It has taken requests before, so a failure is not that of a new model. */
   hasServed: boolean;
 }
 
@@ -34,23 +34,23 @@ export interface ReadFailure {
 
 export class ServedModels implements Catalogue, KnownModels {
   readonly #names = new Map<string, NameEntry>();
-  /** By name: what could not even be read. Versions served from before are served on. */
+  /** By name: what could not be read. Versions that were served before continue to be served. */
   readonly #failures = new Map<string, readonly (ReadFailure & { readonly isTolerated: boolean })[]>();
   readonly #listeners = new Set<() => void>();
-  /** Reasons are kept as they were told, for the log; callers hear them in these words. */
-  readonly callerWords: PathRedaction;
+  /** Reasons are kept in full for the log; this removes paths from the texts that callers see. */
+  readonly redactPaths: PathRedaction;
   #isStarting: boolean = true;
 
-  constructor(callerWords: PathRedaction = (text) => text) {
-    this.callerWords = callerWords;
+  constructor(redactPaths: PathRedaction = (text) => text) {
+    this.redactPaths = redactPaths;
   }
 
-  /** What fails from now on is an addition or a change that failed; until now it was a first load. */
+  /** A failure from now on is a failed addition or change; until now it was a failed first load. */
   endStart(): void {
     this.#isStarting = false;
   }
 
-  /** Who takes a request now. Undefined: nobody, or not at once; `mustKnow` says which. */
+  /** The model that can take a request at once. Undefined: none can; `mustKnow` says why. */
   takeServed(name: string, version: string): ServedModel | undefined {
     const named = this.#names.get(name);
     if (named === undefined) return undefined;
@@ -64,14 +64,14 @@ export class ServedModels implements Catalogue, KnownModels {
     return entry.model.view;
   }
 
-  /** The version that takes the request, if necessary after it was loaded for it. */
+  /** The version that takes the request, if necessary after loading it. */
   mustKnow(name: string, version: string): ServedModel {
     const entry = this.#takeAvailable(name, version) ?? this.#takeAwaited(name, version);
     if (entry === undefined) throw this.#refusalOf(name, version);
     return entry.model;
   }
 
-  /** What the version looks like that takes the request; undefined: `mustKnow` says why none does. */
+  /** The view of the version that takes the request; undefined: `mustKnow` says why none does. */
   takeView(name: string, version: string): ModelView | undefined {
     return (this.#takeAvailable(name, version) ?? this.#takeAwaited(name, version))?.model.view;
   }
@@ -108,7 +108,7 @@ export class ServedModels implements Catalogue, KnownModels {
 
   #notReady(name: string, version: string, reason: string): InferenceError {
     const which = version === '' ? quote(name) : `${quote(name)} version ${version}`;
-    const why = this.callerWords(reason);
+    const why = this.redactPaths(reason);
     return new InferenceError('model-not-ready', `Request for model ${which} cannot be served now: ${why}`);
   }
 
@@ -134,7 +134,7 @@ export class ServedModels implements Catalogue, KnownModels {
     for (const [name, failures] of this.#failures) {
       const served = this.#names.get(name)?.versions;
       for (const { version, reason, isTolerated } of failures) {
-        // A version that is served from before is what counts; that its new files are no good is told with it.
+        // The version that is still served counts; the failure of its new files is reported along with it.
         if (served?.has(version) === true) continue;
         statuses.push({ name, version, state: 'failed', reason, ...(isTolerated ? { isTolerated } : {}) });
       }
@@ -154,25 +154,25 @@ export class ServedModels implements Catalogue, KnownModels {
   }
 
   /**
-   * It is being loaded. What serves under its name and version meanwhile is not touched. `isAwaited`: requests may wait
-   * for the load; otherwise they are refused.
+   * Marks a model as being loaded. A revision that serves under its name and version is not touched. `isAwaited`:
+   * requests may wait for the load; otherwise they are refused.
    */
   announce(model: ServedModel, isAwaited = false): void {
     const entry = this.#entryOf(model);
     if (entry?.state === 'ready') return;
-    // It comes back when asked for, and then as this; the revision before it may be forgotten meanwhile.
+    // The next request loads this revision; the one before it may be forgotten meanwhile.
     if (entry?.state === 'evicted') this.#put(model, 'evicted', entry.reason);
     else this.#put(model, 'loading', 'the model is loading', isAwaited);
   }
 
-  /** The model was to take the place of what serves, and cannot. */
+  /** The model should have replaced the one that serves, and cannot. */
   noteReplacementFailed(model: ServedModel, reason: string): void {
     const entry = this.#entryOf(model);
     if (entry !== undefined && entry.model !== model) entry.replacementReason = reason;
     for (const listener of this.#listeners) listener();
   }
 
-  /** Stands for its version from now on, whether or not it can be served yet. */
+  /** Represents its version from now on, whether or not it can be served yet. */
   replace(model: ServedModel): void {
     this.#put(model, 'loading', 'the model is loading');
   }
@@ -182,7 +182,7 @@ export class ServedModels implements Catalogue, KnownModels {
     this.#put(model, 'ready', '');
   }
 
-  /** It is not in memory and comes back when asked for. */
+  /** It is not in memory and is loaded again on demand. */
   setAside(model: ServedModel): void {
     const entry = this.#entryOf(model);
     if (entry === undefined || entry.model === model || !isAvailable(entry.state)) {
@@ -190,13 +190,13 @@ export class ServedModels implements Catalogue, KnownModels {
     }
   }
 
-  /** Changes the state of what stands for a version; nothing when another revision does and serves. */
+  /** Changes the state of the revision that represents a version; does nothing when another revision does and serves. */
   setState(model: ServedModel, state: ModelState, reason: string): void {
     const entry = this.#entryOf(model);
     if (entry === undefined || entry.model === model || !isAvailable(entry.state)) this.#put(model, state, reason);
   }
 
-  /** It stands for its version no more. True when nothing does. */
+  /** It no longer represents its version. Returns true when no revision does. */
   remove(model: ServedModel): boolean {
     const named = this.#names.get(model.view.name);
     const entry = named?.versions.get(model.view.version);
@@ -208,7 +208,7 @@ export class ServedModels implements Catalogue, KnownModels {
     return true;
   }
 
-  /** What could not be read of a model's folder, in place of what was told before. */
+  /** Replaces the list of what could not be read in a model's folder. */
   setFailures(name: string, failures: readonly ReadFailure[]): void {
     if (failures.length === 0 && !this.#failures.has(name)) return;
     if (failures.length === 0) this.#failures.delete(name);
@@ -222,7 +222,7 @@ export class ServedModels implements Catalogue, KnownModels {
     this.#changed(this.#names.get(name));
   }
 
-  /** Calls back after every change of a state; returns the way to stop listening. */
+  /** Calls back after every change of a state; returns a function that stops it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -10,7 +10,7 @@ function callerOf(rule: CallerRule, from: Peer, fields: Readonly<Record<string, 
   return rule.callerOf(new RawHeaderFields(Object.entries(fields).flat()), from);
 }
 
-test('a caller is the owner of its connection, whatever it says of itself', () => {
+test('a caller is the owner of its connection, whatever its headers say', () => {
   const rule = new CallerRule();
   expect(callerOf(rule, peer, { 'millrace-caller': 'x', 'x-forwarded-for': '192.0.2.1' })).toBe('10.0.0.9');
   const ipv6 = { ...peer, address: '2001:db8::1', owner: '2001:db8:0:0::/64' };
@@ -18,7 +18,7 @@ test('a caller is the owner of its connection, whatever it says of itself', () =
   expect([rule.readsHeaders(peer), rule.isByConnection]).toEqual([false, true]);
 });
 
-describe('where the operator believes a header field', () => {
+describe('where the operator trusts a header field', () => {
   const rule = new CallerRule({ header: 'millrace-caller' });
 
   test('it names the caller', () => {
@@ -37,7 +37,7 @@ describe('where the operator believes a header field', () => {
     expect(callerOf(rule, peer, { 'millrace-caller': name })).toBe(name.slice(1));
   });
 
-  test('with a list of proxies it is believed of those alone', () => {
+  test('with a list of proxies only theirs is trusted', () => {
     const strict = new CallerRule({ header: 'millrace-caller', trustedProxies });
     const fields = { 'millrace-caller': 'team-a', 'x-forwarded-for': '198.51.100.7' };
     expect(callerOf(strict, proxy, fields)).toBe('team-a');
@@ -60,7 +60,7 @@ describe('X-Forwarded-For', () => {
     expect(callerOf(rule, proxy, { 'x-forwarded-for': '[2001:db8::77]:9000' })).toBe('2001:db8:0:0::/64');
   });
 
-  test('of anybody else is not read', () => {
+  test('of anyone else is not read', () => {
     expect(callerOf(rule, peer, { 'x-forwarded-for': '198.51.100.7' })).toBe('10.0.0.9');
   });
 

@@ -1,4 +1,4 @@
-/** Whose request it is, as far as an edge can tell: for limits and fairness, not for trust. */
+/** Identifies the caller of a request as far as an edge can: for limits and fairness, not for authentication. */
 import { type AddressRanges, type HeaderFields, noAddresses, ownerOfAddress, type Peer } from '@millrace/http';
 import { takeForwardedAddress } from './forwarded-address.ts';
 
@@ -8,16 +8,16 @@ export const callerLengthMax = 128;
 type Headers = Pick<HeaderFields, 'get' | 'getAll'>;
 
 export interface CallerOptions {
-  /** The header or metadata field that names the caller; empty: none does. */
+  /** The header or metadata field that names the caller; empty: none. */
   readonly header?: string;
-  /** Proxies whose word is believed. Empty: nothing but the header field above, and that from anybody. */
+  /** Trusted proxies. Empty: only the header field above is used, and it is accepted from anyone. */
   readonly trustedProxies?: AddressRanges;
 }
 
 /**
- * The caller of a request is the owner of its connection, unless someone is believed who says otherwise: with a header
- * field, what that says; otherwise, from a trusted proxy, the address in X-Forwarded-For that the proxy vouches for.
- * With a list of trusted proxies nothing is believed of anybody else.
+ * The caller of a request is the owner of its connection, unless a trusted source says otherwise: with a header
+ * field, its value; otherwise, from a trusted proxy, the address in X-Forwarded-For that the proxy added.
+ * With a list of trusted proxies, both are ignored from everyone else.
  */
 export class CallerRule {
   readonly #header: string;
@@ -28,12 +28,12 @@ export class CallerRule {
     this.#proxies = trustedProxies;
   }
 
-  /** Whether every request is of the owner of its connection. */
+  /** Whether the caller of every request is the owner of its connection. */
   get isByConnection(): boolean {
     return this.#header === '' && this.#proxies.isEmpty;
   }
 
-  /** Whether the header fields have a say: asking for them costs a request something. */
+  /** Whether header fields are needed: reading them costs time in each request. */
   readsHeaders(peer: Peer): boolean {
     return this.#proxies.isEmpty ? this.#header !== '' : peer.isTrustedProxy;
   }

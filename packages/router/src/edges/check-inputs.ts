@@ -1,10 +1,10 @@
-/** Checks what a large request says of its inputs against the model before their data is read. */
+/** Checks the declared inputs of a large request against the model before their data is read. */
 import { InferenceError, quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { type InputHead, inputHeadProblem, unknownInputProblem, withoutListOfOne } from '../data-plane/input-head.ts';
 import type { ModelView } from '../model/model-view.ts';
 
-/** Throws `unknown-model`, `model-not-ready`, or `invalid-request` where no version that may be asked takes the inputs. */
+/** Throws `unknown-model`, `model-not-ready`, or `invalid-request` where no possible version takes the inputs. */
 export function checkInputs(
   { model, version, id }: { readonly model: string; readonly version: string; readonly id: string },
   heads: readonly InputHead[],

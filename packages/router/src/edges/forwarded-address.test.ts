@@ -28,7 +28,7 @@ describe('the address that the last trusted proxy saw', () => {
   });
 });
 
-describe('a client cannot say who it is', () => {
+describe('a client cannot forge its address', () => {
   test.each([
     ['a list of its own', '192.0.2.1, 192.0.2.2, 198.51.100.7', '198.51.100.7'],
     ['addresses of proxies', '10.0.0.1, 10.0.0.1, 198.51.100.7', '198.51.100.7'],
@@ -54,7 +54,7 @@ describe('a client cannot say who it is', () => {
     '[::1',
     '2001:db8::1%eth0x]',
     'x'.repeat(100_000),
-  ])('what is no address names nobody: %#', (line) => {
+  ])('an invalid address is ignored: %#', (line) => {
     expect(read(line)).toBeUndefined();
   });
 
@@ -63,7 +63,7 @@ describe('a client cannot say who it is', () => {
     expect(read(`x${' '.repeat(100)}198.51.100.7`)).toBeUndefined();
   });
 
-  test('no more hops are read than proxies can be in a row', () => {
+  test('only a limited number of hops is read', () => {
     const trusted = Array.from({ length: 3 * forwardedHopsMax }, (_, index) => `10.0.0.${index}`);
     expect(read(`192.0.2.1, ${trusted.join(', ')}`)).toBe(`10.0.0.${2 * forwardedHopsMax}`);
     expect(read('192.0.2.1', ...trusted)).toBe(`10.0.0.${2 * forwardedHopsMax}`);

@@ -1,16 +1,16 @@
-/** Reads X-Forwarded-For, of which only the end can be believed: the front is whatever the client sent. */
+/** Reads X-Forwarded-For, of which only the end can be trusted: the client may have sent anything in front. */
 import { isIP } from 'node:net';
 import type { AddressRanges } from '@millrace/http';
 
-/** More proxies in a row than anybody has; the rest of the list is not read. */
+/** More proxies in a row than any deployment has; the rest of the list is not read. */
 export const forwardedHopsMax = 16;
 /** No address with brackets, a port and some space around it is longer. */
 const entryLengthMax = 64;
 
 /**
- * The right-most address that is not of a trusted proxy: each proxy adds its client at the end, so it is the one that
- * the last trusted proxy saw. Where all are trusted, the left-most of them; where an entry is no address, the one
- * behind it, the last that somebody vouched for. Undefined when there is none.
+ * The right-most address that is not a trusted proxy: each proxy adds its client at the end, so it is the one that
+ * the last trusted proxy saw. Where all are trusted, the left-most of them; where an entry is not an address, the one
+ * after it, the last that a trusted proxy added. Undefined when there is none.
  */
 export function takeForwardedAddress(lines: readonly string[], trustedProxies: AddressRanges): string | undefined {
   let vouchedFor: string | undefined;

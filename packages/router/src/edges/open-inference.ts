@@ -1,4 +1,4 @@
-/** What an edge of the Open Inference Protocol stands on and offers, whatever it is spoken over. */
+/** What the edges of the Open Inference Protocol have in common, over any transport. */
 
 import type { Catalogue, Health } from '../catalogue/catalogue.ts';
 import type { DataPlane } from '../data-plane/infer.ts';
@@ -11,9 +11,9 @@ export interface OpenInferenceParts {
   readonly catalogue: Catalogue;
   readonly health: Health;
   readonly server: ServerIdentity;
-  /** Without them there is no call that tells them. */
+  /** Without them the statistics extension is not served. */
   readonly statistics?: Statistics | undefined;
-  /** Without it models cannot be loaded and unloaded by this protocol. */
+  /** Without it models cannot be loaded and unloaded over this protocol. */
   readonly management?: Management | undefined;
 }
 
@@ -30,7 +30,7 @@ const ownExtensions: readonly string[] = [
 
 const repositoryExtensions: readonly string[] = ['model_repository', 'model_repository(unload_dependents)'];
 
-/** What the metadata of the server lists. */
+/** The extensions that the server metadata lists. */
 export function extensionsOf({ management, server, statistics }: OpenInferenceParts): string[] {
   const offered = [
     ...ownExtensions,

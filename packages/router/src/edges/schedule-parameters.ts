@@ -1,4 +1,4 @@
-/** Parameters that place a request among others, `sequence_id`, `sequence_start`, `sequence_end` and `priority`, as every protocol means them. */
+/** The scheduling parameters `sequence_id`, `sequence_start`, `sequence_end` and `priority`, with the same meaning in every protocol. */
 import { InferenceError } from '@millrace/protocol';
 import type { SequenceStep } from '../data-plane/infer.ts';
 
@@ -16,20 +16,20 @@ export function takeSequenceId(value: unknown): bigint | string | undefined {
   return typeof exact === 'bigint' && exact >= 0n && exact <= sequenceIdMax ? exact : undefined;
 }
 
-/** What was written of a step; an id of 0 or of no letters is none. */
+/** The sequence parameters of a request; an id of 0 or an empty id is none. */
 export interface WrittenStep {
   readonly id: bigint | string | undefined;
   readonly isStart: boolean;
   readonly isEnd: boolean;
 }
 
-/** Undefined: the request stands alone, whatever its flags say. Throws `invalid-request` for an id that is too long. */
+/** Undefined: the request belongs to no sequence, whatever its flags. Throws `invalid-request` for an id that is too long. */
 export function sequenceStepFrom({ id, isStart, isEnd }: WrittenStep): SequenceStep | undefined {
   if (id === undefined || id === 0n || id === '') return undefined;
   if (typeof id === 'string' && Buffer.byteLength(id) > sequenceIdBytesMax) {
     throw new InferenceError(
       'invalid-request',
-      `parameter 'sequence_id' has ${Buffer.byteLength(id)} bytes; it may have ${sequenceIdBytesMax}`,
+      `parameter 'sequence_id' has ${Buffer.byteLength(id)} bytes, more than the ${sequenceIdBytesMax} allowed; shorten it`,
     );
   }
   return { id, isStart, isEnd };

@@ -1,4 +1,4 @@
-/** What every protocol's metadata call says of the server. */
+/** The identity of the server for the metadata call of every protocol. */
 export interface ServerIdentity {
   readonly name: string;
   readonly version: string;

@@ -15,18 +15,18 @@ export interface ContextStatusParts {
   readonly nowMs: number;
 }
 
-/** Of a version that is ready although it should have been replaced. */
-const servesOnText = 'it serves as it was before; what was to take its place cannot be served';
+/** The reason of a version that is ready although it should have been replaced. */
+const servesOnText = 'it continues to serve unchanged; its replacement cannot be served';
 
-/** The state of every version in words that callers may read. */
+/** The state of every version, without paths of this machine. */
 export function statusesForCallers(models: ServedModels): readonly ModelStatus[] {
   return models.statuses().map(({ replacementReason, ...status }) => {
     const reason = replacementReason === undefined ? status.reason : `${servesOnText}: ${replacementReason}`;
-    return { ...status, reason: models.callerWords(reason) };
+    return { ...status, reason: models.redactPaths(reason) };
   });
 }
 
-/** What an operator sees of every version; labels are told by whoever keeps them. */
+/** What an operator sees of every version; labels come from the traffic table. */
 export function contextStatuses(parts: ContextStatusParts): readonly ContextStatus[] {
   return parts.statuses.map((status) => {
     const model = parts.modelOf(status.name, status.version);
@@ -38,7 +38,7 @@ export function contextStatuses(parts: ContextStatusParts): readonly ContextStat
       ...work,
       labels: [],
       isPinned: parts.isPinned(status.name, status.version),
-      // Models that share processes share what those hold.
+      // Models that share processes share their memory.
       residentBytes: kept?.isInMemory === true ? Math.round(kept.bytes / (revision?.members.length ?? 1)) : 0,
       idleMs: model?.usedAt === undefined ? undefined : parts.nowMs - model.usedAt,
       instances: revision?.running?.workers ?? 0,

@@ -3,19 +3,19 @@ import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelFailure } from '../model/model-definition.ts';
 import type { RevisionListener } from './revisions/revision-listener.ts';
 
-/** What the library reports to whoever watches it: the log, the metrics, the start-up screen. */
+/** Events of the library, for the log, the metrics and the start-up screen. */
 export interface LibraryListener extends RevisionListener {
-  /** A run shared by several requests gave an answer that could not be divided: its requests run alone from now on. */
+  /** A shared run gave an answer that could not be divided among its requests: the model's requests run alone from now on. */
   sharingStopped(model: ServedModel, reason: string): void;
-  /** A model was read again. Versions that cannot be read any more, and are served on as they were, are named. */
+  /** A model was read again. Versions that can no longer be read, and continue to be served unchanged, are named. */
   modelRead(servedOn: readonly ModelFailure[]): void;
-  /** Something in the repository is not as it should be. */
+  /** Something in the repository is wrong. */
   repositoryWarned(warning: ConfigProblem): void;
 }
 
 function ignore(): void {}
 
-/** For programs that want to hear of nothing, or of a few things. */
+/** A listener that ignores every event; programs override those that they need. */
 export const silentLibraryListener: LibraryListener = {
   modelReady: ignore,
   modelFailed: ignore,

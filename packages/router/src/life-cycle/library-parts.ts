@@ -7,7 +7,7 @@ import type { LibraryListener } from './library-listener.ts';
 import type { LibraryContentsParts } from './revisions/library-contents.ts';
 import type { RevisionLoaderParts } from './revisions/revision-loader.ts';
 
-/** `none`: the repository is read once; `poll`: it is watched; `explicit`: requests decide what is loaded. */
+/** `none`: the repository is read once; `poll`: it is watched; `explicit`: models are loaded by request. */
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
 export interface ModelLibraryParts
@@ -29,7 +29,7 @@ export interface LibraryControl {
   readonly mode: ControlMode;
   /** How often the repository is checked in poll mode, whether or not the system reports changes. */
   readonly pollMs: number;
-  /** How long files must have stayed as they are before they are loaded in poll mode. */
+  /** How long files must have stayed unchanged before they are loaded in poll mode. */
   readonly settleMs: number;
   /** What is loaded at the start in explicit mode; `*` stands for all. */
   readonly loads: readonly string[];

@@ -1,10 +1,10 @@
 /**
- * Puts the parts of the life cycle together and is their front: the server and the embedding API use it. It decides
+ * Connects the parts of the life cycle and is their interface: the server and the embedding API use it. It decides
  * nothing itself. Who owns what:
  *
  * - reading the repository and noticing changes: `reading/`; in the modes `none` and `poll` the repository decides what
  *   is served (`repository-follower.ts`);
- * - what was asked for by request, in the mode `explicit`: `explicit/`; what was pinned: `pins.ts`;
+ * - what was loaded by request, in the mode `explicit`: `explicit/`; what was pinned: `pins.ts`;
  * - what should be served, and what is loaded, served, drained and unloaded for it: `revisions/`;
  * - requests that wait for a model that is not in memory: `revisions/demand-waiters.ts`.
  *
@@ -45,7 +45,7 @@ export class ModelLibrary implements ModelControl {
     this.#contents = new LibraryContents({
       ...parts,
       loader: this.#loader,
-      // In explicit mode whoever asked for a load hears how it went, and asks again.
+      // In explicit mode the caller of a load gets its outcome and may repeat it.
       isRetried: control.mode !== 'explicit',
       isPinned: (model, version) => this.#pins.has(model, version),
     });
@@ -75,7 +75,7 @@ export class ModelLibrary implements ModelControl {
     return this.#loader.demand;
   }
 
-  /** What could not be read at the start, in the words of `ConfigError`. */
+  /** What could not be read at the start, as problems of a `ConfigError`. */
   get problems(): readonly ConfigProblem[] {
     return this.#problems;
   }
@@ -105,19 +105,19 @@ export class ModelLibrary implements ModelControl {
     });
   }
 
-  /** Decides nothing any more; whoever still waits for a model to come back is refused. */
+  /** Stops all decisions; requests that still wait for a model to be loaded are refused. */
   close(): void {
     this.#follower.stop();
     this.#loader.close();
     this.#loader.demand.refuseAll();
   }
 
-  /** To be called last, when no worker needs them any more: files that came with loads and are not kept go. */
+  /** Removes files that came with loads and are not kept. To be called last, when no worker needs them any more. */
   async removeFiles(): Promise<void> {
     await this.#explicit.close();
   }
 
-  /** Measures what every model holds in memory now. */
+  /** Measures the memory of every model now. */
   measure(): void {
     this.#loader.measure();
   }
@@ -171,14 +171,14 @@ export class ModelLibrary implements ModelControl {
     listener.modelRead(failures.filter(({ name, version }) => models.readyVersions(name).includes(version)));
   }
 
-  /** Whatever goes wrong beneath, a disk that is full or a store that is closed, is reported by a code of the catalogue. */
+  /** Reports unexpected errors, such as a full disk or a closed store, with a code of the error catalogue. */
   async #refusable(change: Promise<void>): Promise<void> {
     try {
       await change;
     } catch (error) {
       if (error instanceof InferenceError) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      const message = this.#parts.models.callerWords(`the change could not be kept: ${reason}`);
+      const message = this.#parts.models.redactPaths(`the change could not be saved: ${reason}`);
       throw new InferenceError('internal', message, { cause: error });
     }
   }

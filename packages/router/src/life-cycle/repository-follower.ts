@@ -1,5 +1,5 @@
 /**
- * Makes what the repository holds what is to be served: everything once at the start and, in poll mode, every change
+ * Serves what the repository holds: everything once at the start and, in poll mode, every change
  * that has settled. Not used in explicit mode, where requests decide (explicit/explicit-loads.ts).
  */
 import type { Clock } from '../data-plane/clock.ts';
@@ -19,7 +19,7 @@ export interface RepositoryFollowerParts {
   readonly reader: RepositoryReader;
   readonly contents: LibraryContents;
   readonly listener: LibraryListener;
-  /** A model was read again; told what of it cannot be served. */
+  /** Called after a model was read again, with the versions that cannot be served. */
   readonly onRead: (failures: readonly ModelFailure[]) => void;
 }
 
@@ -35,7 +35,7 @@ export class RepositoryFollower {
     this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.#follow() });
   }
 
-  /** Reads all that is there; returns what of it cannot be served. Rejects with a `ConfigError` when the paths cannot be used. */
+  /** Reads every model; returns what cannot be served. Rejects with a `ConfigError` when the paths cannot be used. */
   async readAll(): Promise<readonly ModelFailure[]> {
     const { reader, clock } = this.#parts;
     await reader.mustFind();
@@ -53,7 +53,7 @@ export class RepositoryFollower {
     this.#watch.stop();
   }
 
-  /** Has what changed and settled served. Whatever happens, what serves is served on. */
+  /** Applies changes that have settled. Whatever happens, served versions continue to serve. */
   async #follow(): Promise<void> {
     const { clock, contents, control, listener, onRead, paths } = this.#parts;
     try {
@@ -68,7 +68,7 @@ export class RepositoryFollower {
     }
   }
 
-  /** Reads what is new or changed for the next `apply`; what is wrong with it is passed on, and in its status. */
+  /** Reads what is new or changed for the next `apply`; problems are passed on and are in the status. */
   async #take(
     { warnings, broken, changed }: DetectedChanges,
     onRead: (failures: readonly ModelFailure[]) => void,

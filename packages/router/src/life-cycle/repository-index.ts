@@ -3,7 +3,7 @@ import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
 const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>> = {
   loading: 'LOADING',
   ready: 'READY',
-  // It answers requests: being in memory is the server's business.
+  // It answers requests; whether it is in memory is not shown to clients.
   evicted: 'READY',
   unloading: 'UNLOADING',
   failed: 'UNAVAILABLE',
@@ -19,7 +19,7 @@ export function indexFrom(
     name,
     ...(version === '' ? {} : { version }),
     state: indexStates[state],
-    // That something is not in memory is the server's business too; that a replacement failed is the reader's.
+    // Eviction is not shown to clients either; a failed replacement is.
     ...(state === 'failed' || (state === 'ready' && reason !== '') ? { reason } : {}),
   }));
   const listed = new Set(statuses.map(({ name }) => name));

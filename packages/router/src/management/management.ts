@@ -15,9 +15,9 @@ export type { BreakerState, ContextStatus, IndexEntry, LoadOverrides };
 export interface Management extends ModelControl, TrafficControl {
   instances(): readonly InstanceStatus[];
   queues(): QueueStatus;
-  /** Closes the breaker of an instance: it is trusted again from now on. */
+  /** Closes the breaker of an instance: it takes requests again from now on. */
   closeBreaker(worker: number): void;
-  /** Forgets cached results, of one model or of all; how many. */
+  /** Removes cached results of one model or of all; returns how many. */
   flushCache(model?: string): number;
 }
 
@@ -47,7 +47,7 @@ export interface QueueStatus {
     readonly version: string;
     readonly waitingRequests: number;
     readonly waitingBytes: number;
-    /** What a request that came now would wait, as estimated; undefined when nothing is known yet. */
+    /** The estimated wait of a request that arrives now; undefined when nothing is known yet. */
     readonly waitMs: number | undefined;
   }[];
 }

@@ -1,4 +1,4 @@
-/** What operators may be told of the work that served versions have done; counted by whoever implements it. */
+/** Statistics about the work of served versions, for operators. */
 
 /** How often something happened and how long it took in all. */
 export interface Duration {
@@ -19,7 +19,7 @@ export interface ModelStatistics {
   readonly computeOutput: Duration;
   /** Requests answered without a run of their own: from the cache, or by the run of an identical one. */
   readonly cacheHit: Duration;
-  /** Requests that were run because no result was kept; the time it took to know. */
+  /** Cache misses: requests that were run because no result was cached, and the time of the lookup. */
   readonly cacheMiss: Duration;
   readonly rowsRun: number;
   readonly batchesRun: number;
@@ -53,7 +53,7 @@ export interface MemoryStatistics {
 export interface Statistics {
   /**
    * Of every ready version of the model, or of the named one; of all models for an empty name. Throws `invalid-request`
-   * for a model or version that is not there, as Triton does for this call alone.
+   * for a model or version that does not exist, as Triton does for this call alone.
    */
   of(model: string, version: string): readonly VersionStatistics[];
 }

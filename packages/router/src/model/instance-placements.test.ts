@@ -117,13 +117,13 @@ describe('instances', () => {
       'instance_group { kind: KIND_GPU }',
       { ...twoGpus, hasCuda: false },
       'instance_group[0].kind',
-      "needs the engine's part for CUDA",
+      "needs the engine's CUDA provider",
     ],
     [
       'instance_group { name: "a" } instance_group { name: "a" }',
       twoGpus,
       'instance_group[1].name',
-      'is the name of another group',
+      'is also the name of another group',
     ],
     ['instance_group { count: 2147483647 }', twoGpus, 'instance_group[0].count', 'must be from 1 to 256'],
     [
@@ -148,7 +148,7 @@ describe('instances', () => {
       'parameters { key: "millrace.gpu_batch_sizes" value { string_value: "1,4" } }',
       twoGpus,
       'parameters["millrace.gpu_batch_sizes"]',
-      'must end with the max_batch_size, 8',
+      'the last size must be the max_batch_size, 8',
     ],
     ['instance_group { count: 129 }', twoGpus, 'instance_group', 'ask for 258 instances together'],
   ])('%s is reported as a problem of its field', async (config, gpu, field, message) => {

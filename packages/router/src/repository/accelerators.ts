@@ -14,7 +14,7 @@ export function readGpuProvider(config: ModelConfig, support: GpuSupport, findin
   for (const [index, { name = '', parameters = {} }] of (written?.gpu_execution_accelerator ?? []).entries()) {
     const path = `${field}.gpu_execution_accelerator[${index}]`;
     if (name !== 'tensorrt') {
-      findings.warning(path, `${JSON.stringify(name)} has no effect: the accelerator there is is "tensorrt"`);
+      findings.warning(path, `${JSON.stringify(name)} has no effect: the only supported accelerator is "tensorrt"`);
     } else if (!support.hasTensorrt) {
       findings.warning(path, 'TensorRT is not installed beside the engine; the model runs without it');
     } else {

@@ -8,7 +8,7 @@ const verdicts = {
   unknown: { kind: 'unknown', node: 'custom_1', reason: 'the operator acme.Custom is not known' },
 } as const satisfies Record<string, RowVerdict>;
 
-const batch = (word: string): string => `parameters { key: "millrace.batch" value { string_value: "${word}" } }`;
+const batch = (choice: string): string => `parameters { key: "millrace.batch" value { string_value: "${choice}" } }`;
 const fixed: GivenModel = { inputs: { x: [1, [1, 4]] }, outputs: { y: [1, [1, 4]] } };
 const unlike: GivenModel = { inputs: { x: [1, ['batch', 4]], z: [1, ['nodes', 4]] } };
 const unnamed: GivenModel = { inputs: { x: [1, ['batch', 4]], z: [1, ['', 4]] } };
@@ -116,7 +116,7 @@ test('a strict server serves a graph with dependent rows that nobody wants share
 });
 
 test.each([
-  ['a word that is none', batch('sometimes'), {}, /"sometimes" is none of auto, always, never/],
+  ['an unknown value', batch('sometimes'), {}, /"sometimes" is none of auto, always, never/],
   ['always, where the graph has no free first size', batch('always'), fixed, /is always, but "x" has the shape/],
   ['always with max_batch_size 0', `max_batch_size: 0 ${batch('always')}`, {}, /is always, but max_batch_size is 0/],
   [

@@ -15,7 +15,7 @@ const rowsMaxDefault = 64;
 
 /** `auto`: share where it is proven safe or the configuration says so; `always` and `never`: whatever was proven. */
 export const batchChoices = ['auto', 'always', 'never'] as const;
-export type BatchWord = (typeof batchChoices)[number];
+export type BatchChoice = (typeof batchChoices)[number];
 
 export interface BatchingSigns {
   readonly config: ModelConfig;
@@ -34,10 +34,10 @@ export interface BatchingChoice extends RunSharing {
 export function chooseBatching(signs: BatchingSigns, findings: Findings): BatchingChoice {
   const { config, verdict, isStrict } = signs;
   const sized = chooseRowsMax(signs, findings);
-  const choice = { ...sized, verdict };
-  if (sized.rowsMax === 0) return { ...choice, sharesRuns: false };
-  const alone = { ...choice, sharesRuns: false };
-  if (wordOf(config) === 'never') {
+  const decided = { ...sized, verdict };
+  if (sized.rowsMax === 0) return { ...decided, sharesRuns: false };
+  const alone = { ...decided, sharesRuns: false };
+  if (batchChoiceOf(config) === 'never') {
     return { ...alone, reason: `${batchParameter} is never`, advice: `remove ${batchParameter}` };
   }
   if (sized.rowsMax === 1) return { ...alone, reason: 'max_batch_size is 1', advice: 'raise max_batch_size' };
@@ -47,7 +47,7 @@ export function chooseBatching(signs: BatchingSigns, findings: Findings): Batchi
     const advice = isProven
       ? `write ${batchParameter}: never if each request must run alone`
       : unprovenAdvice(verdict, `write dynamic_batching or ${batchParameter}: always`);
-    return { ...choice, sharesRuns: isProven, reason: verdictText(verdict), advice };
+    return { ...decided, sharesRuns: isProven, reason: verdictText(verdict), advice };
   }
   if (verdict.kind === 'dependent') {
     const message = `lets requests share runs, but ${verdictText(verdict)}; answers may be wrong: write ${batchParameter}: never`;
@@ -55,7 +55,7 @@ export function chooseBatching(signs: BatchingSigns, findings: Findings): Batchi
     else findings.warning(insistence.field, message);
   }
   return {
-    ...choice,
+    ...decided,
     sharesRuns: true,
     reason: `the configuration says so (${insistence.name}); ${verdictText(verdict)}`,
     advice: `write ${batchParameter}: never if each request must run alone`,
@@ -71,7 +71,7 @@ interface SizedChoice {
 
 function chooseRowsMax({ config, graph, verdict }: BatchingSigns, findings: Findings): SizedChoice {
   const written = config.max_batch_size;
-  const word = wordOf(config);
+  const choice = batchChoiceOf(config);
   const asWritten = (rowsMax: number): SizedChoice => {
     const reason = written === undefined ? 'the configuration has no max_batch_size' : `max_batch_size is ${rowsMax}`;
     return { rowsMax, isGuessed: false, reason, advice: 'write a max_batch_size above 0 if the graph has a batch' };
@@ -81,14 +81,14 @@ function chooseRowsMax({ config, graph, verdict }: BatchingSigns, findings: Find
     return asWritten(0);
   }
   const isComplete = (config.input ?? []).length > 0 && (config.output ?? []).length > 0;
-  // Someone who wrote 0 meant it, although protobuf cannot tell it from nothing.
-  if (written === 0 && word === 'always') {
+  // A written 0 is taken as meant, although protobuf does not distinguish it from an absent field.
+  if (written === 0 && choice === 'always') {
     findings.problem(
       `parameters["${batchParameter}"]`,
       'is always, but max_batch_size is 0; write how many rows a batch may have',
     );
   }
-  if (written === 0 || (isComplete && (written !== undefined || word !== 'always'))) return asWritten(written ?? 0);
+  if (written === 0 || (isComplete && (written !== undefined || choice !== 'always'))) return asWritten(written ?? 0);
   const obstacle = batchingObstacle(graph);
   if (written !== undefined) {
     if (obstacle !== undefined) {
@@ -102,16 +102,16 @@ function chooseRowsMax({ config, graph, verdict }: BatchingSigns, findings: Find
   return guessRowsMax(obstacle ?? dimsObstacle(config, graph), { config, graph, verdict }, findings);
 }
 
-/** A guess is made only where it is safe, and never costs a model: everything else is served as the graph has it. */
+/** Guesses a batch dimension only where it is safe; every other graph is served with its own shapes, never refused. */
 function guessRowsMax(
   obstacle: string | undefined,
   { config, graph, verdict }: Omit<BatchingSigns, 'isStrict'>,
   findings: Findings,
 ): SizedChoice {
-  const word = wordOf(config);
+  const choice = batchChoiceOf(config);
   const guessed: SizedChoice = { rowsMax: rowsMaxDefault, isGuessed: true, reason: '', advice: '' };
   const whole = (reason: string, advice: string): SizedChoice => ({ rowsMax: 0, isGuessed: true, reason, advice });
-  if (word === 'always') {
+  if (choice === 'always') {
     if (obstacle === undefined) return guessed;
     findings.problem(
       `parameters["${batchParameter}"]`,
@@ -119,7 +119,7 @@ function guessRowsMax(
     );
     return whole(obstacle, '');
   }
-  if (word === 'never') return whole(`${batchParameter} is never`, `remove ${batchParameter}`);
+  if (choice === 'never') return whole(`${batchParameter} is never`, `remove ${batchParameter}`);
   if (obstacle !== undefined) return whole(obstacle, 'export the model with a free first size everywhere');
   const names = firstSizeNames(graph.inputs);
   if (names.length > 1) {
@@ -132,16 +132,16 @@ function guessRowsMax(
   return whole(verdictText(verdict), unprovenAdvice(verdict, `write ${batchParameter}: always`));
 }
 
-/** Where rows are known to meet, sharing runs would answer callers with what others sent. */
+/** Where rows are known to depend on each other, sharing runs would mix the data of different callers. */
 function unprovenAdvice({ kind }: RowVerdict, insist: string): string {
   if (kind === 'dependent')
     return `nothing: requests run alone, and ${batchParameter}: always would mix the rows of callers`;
   return `${insist} if the rows are independent after all`;
 }
 
-function wordOf({ parameters }: ModelConfig): BatchWord {
-  const word = parameters?.[batchParameter]?.string_value as BatchWord | undefined;
-  return word !== undefined && batchChoices.includes(word) ? word : 'auto';
+function batchChoiceOf({ parameters }: ModelConfig): BatchChoice {
+  const choice = parameters?.[batchParameter]?.string_value as BatchChoice | undefined;
+  return choice !== undefined && batchChoices.includes(choice) ? choice : 'auto';
 }
 
 interface Insistence {
@@ -149,16 +149,16 @@ interface Insistence {
   readonly field: string;
 }
 
-/** What in the configuration says that requests share runs; undefined: nothing does. */
+/** The setting of the configuration that makes requests share runs; undefined: there is none. */
 function insistenceOf(config: ModelConfig): Insistence | undefined {
   const { dynamic_batching, sequence_batching, batch_input, batch_output, input = [], parameters = {} } = config;
-  if (wordOf(config) === 'always') {
+  if (batchChoiceOf(config) === 'always') {
     return { name: `${batchParameter}: always`, field: `parameters["${batchParameter}"]` };
   }
   const named = (name: string): Insistence => ({ name, field: name });
   if (dynamic_batching !== undefined) return named('dynamic_batching');
   if (sequence_batching !== undefined) return named('sequence_batching');
-  // These say how the requests of one batch lie side by side.
+  // These describe how the requests of one batch are laid out side by side.
   const ragged = input.findIndex((entry) => entry.allow_ragged_batch === true);
   if (ragged >= 0) return { name: 'allow_ragged_batch', field: `input[${ragged}].allow_ragged_batch` };
   if ((batch_input ?? []).length > 0) return named('batch_input');

@@ -16,11 +16,11 @@ test('results are kept where the configuration says so, and shared between calle
 test.each([
   [shared('true'), 'parameters["millrace.cache_shared"]', 'has no meaning without response_cache'],
   [`response_cache { enable: true } ${shared('yes')}`, 'parameters["millrace.cache_shared"]', 'none of true, false'],
-  ['response_cache { enable: true } sequence_batching { }', 'response_cache.enable', 'depend on what came before'],
+  ['response_cache { enable: true } sequence_batching { }', 'response_cache.enable', 'depend on its earlier requests'],
   [
     'response_cache { enable: true } model_transaction_policy { decoupled: true }',
     'response_cache.enable',
-    'decoupled model cannot be kept',
+    'decoupled model cannot be cached',
   ],
 ])('%s is a problem, named by its field', async (config, field, message) => {
   const { failures } = await readTestModel({ config: `${testConfig} ${config}` });

@@ -4,7 +4,7 @@ import type { ModelConfig } from './config-text/model-config-schema.ts';
 
 const cacheSharedParameter = 'millrace.cache_shared';
 
-/** Whether results of the model are kept; undefined: no. */
+/** Reads whether results of the model are cached; undefined: they are not. */
 export function readCacheChoice(config: ModelConfig, findings: Findings): CacheChoice | undefined {
   const shared = config.parameters?.[cacheSharedParameter]?.string_value;
   if (config.response_cache?.enable !== true) {
@@ -17,11 +17,11 @@ export function readCacheChoice(config: ModelConfig, findings: Findings): CacheC
   if (config.sequence_batching !== undefined) {
     findings.problem(
       'response_cache.enable',
-      'results of a sequence depend on what came before them and cannot be kept; remove it, or sequence_batching',
+      'results of a sequence depend on its earlier requests and cannot be cached; remove it, or sequence_batching',
     );
   }
   if (config.model_transaction_policy?.decoupled === true) {
-    findings.problem('response_cache.enable', 'results of a decoupled model cannot be kept; set it to false');
+    findings.problem('response_cache.enable', 'results of a decoupled model cannot be cached; set it to false');
   }
   return { isShared: shared === 'true' };
 }

@@ -3,10 +3,10 @@ import { datatypeFromElementType, elementTypeName, type OnnxTensor } from '@mill
 
 export type TensorRole = 'input' | 'output';
 
-/** Why the engine could not be given this input or asked for this output, or undefined when it can. */
+/** Why the engine cannot take this input or return this output; undefined when it can. */
 export function carryingProblem(tensor: OnnxTensor, role: TensorRole): string | undefined {
   const what = `${role} ${JSON.stringify(tensor.name)}`;
-  if (tensor.kind !== 'tensor') return `${what} ${kindWords[tensor.kind]}; ${kindAdvice[tensor.kind][role]}`;
+  if (tensor.kind !== 'tensor') return `${what} ${kindProblems[tensor.kind]}; ${kindAdvice[tensor.kind][role]}`;
   if (datatypeFromElementType(tensor.elementType) !== undefined) return undefined;
   const end = role === 'input' ? 'behind it' : 'before it';
   return (
@@ -17,7 +17,7 @@ export function carryingProblem(tensor: OnnxTensor, role: TensorRole): string | 
 
 type OtherKind = Exclude<OnnxTensor['kind'], 'tensor'>;
 
-const kindWords: Readonly<Record<OtherKind, string>> = {
+const kindProblems: Readonly<Record<OtherKind, string>> = {
   sequence: 'is a sequence, and only tensors can be served',
   map: 'is a map, and only tensors can be served',
   optional: 'is of an optional type, and only tensors can be served',

@@ -1,4 +1,4 @@
-/** What a configuration says of the model as a whole: its name, its kind and its file. */
+/** Checks the fields of a configuration that describe the model as a whole: its name, its kind and its file. */
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { modelKinds } from './kinds/kind-table.ts';
@@ -8,16 +8,16 @@ import type { ModelLocation } from './repository-layout.ts';
 const platforms = modelKinds.map(({ platform }) => platform);
 const backends = modelKinds.flatMap(({ backend }) => backend ?? []);
 
-function listOf(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+function listOf(names: readonly string[]): string {
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-export function checkHead(config: ModelConfig, place: ModelLocation, findings: Findings): void {
+export function checkHead(config: ModelConfig, location: ModelLocation, findings: Findings): void {
   const { name = '', platform = '', backend = '' } = config;
-  if (name !== '' && name !== place.name) {
+  if (name !== '' && name !== location.name) {
     findings.problem(
       'name',
-      `is ${JSON.stringify(name)}, but the folder is ${JSON.stringify(place.name)}; make them equal`,
+      `is ${JSON.stringify(name)}, but the folder is ${JSON.stringify(location.name)}; make them equal`,
     );
   }
   if (platform !== '' && !platforms.includes(platform)) {
@@ -29,7 +29,7 @@ export function checkHead(config: ModelConfig, place: ModelLocation, findings: F
   if (config.default_model_filename !== undefined && !staysInside(config.default_model_filename)) {
     findings.problem('default_model_filename', 'must be the name of a file inside the version folder');
   }
-  if (place.name === 'stats') {
+  if (location.name === 'stats') {
     findings.warning('name', 'the path /v2/models/stats means the statistics of all models; rename this one');
   }
 }

@@ -10,7 +10,7 @@ async function policyOf(batching: string, more = '') {
   return policy;
 }
 
-test('a model that says nothing has one open queue, in which nothing is held back', async () => {
+test('by default a model has one queue without limits, which holds nothing back', async () => {
   expect(await policyOf('')).toMatchObject({
     preferredRows: [],
     delayMs: 0,
@@ -45,7 +45,7 @@ test('a level without a maximum leaves the bound to the server', async () => {
   expect(policy.queueRequestsMax).toBe(4096);
 });
 
-test('answers in order are taken, also with one level that is written', async () => {
+test('preserve_ordering is accepted, also with one explicit priority level', async () => {
   expect(await policyOf('preserve_ordering: true priority_levels: 1 default_priority_level: 1')).toMatchObject({
     isOrdered: true,
   });

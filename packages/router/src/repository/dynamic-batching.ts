@@ -11,10 +11,10 @@ export type BatchingPolicy = Pick<
   'preferredRows' | 'delayMs' | 'isOrdered' | 'queues' | 'priorityDefault'
 >;
 
-/** Each level has a queue of its own, so that a slip of the pen must not make millions of them. */
+/** Each level has a queue of its own; the limit keeps a typing error from making millions of them. */
 const priorityLevelsMax = 1024;
 
-/** What does not depend on the size of batches; that is checked with the graph at hand. */
+/** Reads the settings that do not depend on the batch size; the others are checked when the graph is known. */
 export function readDynamicBatching(config: ModelConfig, findings: Findings): BatchingPolicy {
   const batching = config.dynamic_batching ?? {};
   checkLevels(batching, findings);
@@ -39,7 +39,10 @@ function checkLevels(batching: DynamicBatching, findings: Findings): void {
   const levels = batching.priority_levels ?? 0;
   const level = batching.default_priority_level ?? 0;
   if (levels > priorityLevelsMax) {
-    findings.problem('dynamic_batching.priority_levels', `${levels} is over the ${priorityLevelsMax} there may be`);
+    findings.problem(
+      'dynamic_batching.priority_levels',
+      `${levels} is out of range; it must be at most ${priorityLevelsMax}`,
+    );
   }
   if (levels > 0 ? level < 1 || level > levels : level > 0) {
     findings.problem('dynamic_batching.default_priority_level', `must be from 1 to priority_levels (${levels})`);

@@ -10,9 +10,9 @@ import type { ModelConfig } from './config-text/model-config-schema.ts';
 
 export const gpuBatchSizesParameter = 'millrace.gpu_batch_sizes';
 const parameterPath = `parameters[${JSON.stringify(gpuBatchSizesParameter)}]`;
-/** Each has its own copy of the weights. */
+/** Limited because each size has its own copy of the weights. */
 const gpuBatchSizesMax = 16;
-/** Below this many rows a GPU takes hardly less time for fewer. */
+/** Below this many rows, fewer rows take a GPU hardly less time. */
 const rowsWorthHalving = 8;
 
 export interface BatchSizeSigns {
@@ -20,7 +20,7 @@ export interface BatchSizeSigns {
   readonly view: Pick<ModelView, 'inputs' | 'outputs' | 'rowsMax'>;
   /** Rows lie along dimension 0 of all that the engine is given. */
   readonly isBatched: boolean;
-  /** Rows do not change each other's results, as far as is proven or the configuration says. */
+  /** Rows are independent: it is proven, or the configuration says so. */
   readonly areRowsApart: boolean;
   readonly hasConvolutions: boolean;
   readonly provider: GpuProvider;
@@ -47,7 +47,7 @@ export function readGpuBatchSizes(signs: BatchSizeSigns, findings: Findings): re
     : undefined;
 }
 
-/** Halves of the largest, so that less than half of a run is filling, down to where it does not matter; and 1. */
+/** The largest size halved repeatedly, so that less than half of a run is padding, down to where it does not matter; and 1. */
 function defaultSizes(rowsMax: number): readonly number[] | undefined {
   if (rowsMax === 1) return undefined;
   const sizes = [rowsMax];
@@ -72,7 +72,7 @@ function writtenSizes(
       'needs batches of rows of one length: no texts, nothing ragged, a max_batch_size; remove it',
     );
   } else if (sizes.at(-1) !== rowsMax) {
-    findings.problem(parameterPath, `ends with ${sizes.at(-1)}, and must end with the max_batch_size, ${rowsMax}`);
+    findings.problem(parameterPath, `ends with ${sizes.at(-1)}; the last size must be the max_batch_size, ${rowsMax}`);
   } else return sizes;
   return undefined;
 }

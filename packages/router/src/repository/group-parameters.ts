@@ -50,7 +50,7 @@ export function readGroupChoices(
   if (reserved.length > 0 && reserved.length === choices.size) {
     findings.problem(
       'parameters',
-      'reserve every instance group, so that nobody takes the least urgent requests; leave one out',
+      'reserve every instance group, so no instance takes the least urgent requests; leave one group unreserved',
     );
   }
   return choices;

@@ -4,12 +4,12 @@ import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { type GroupChoice, readGroupChoices } from './group-parameters.ts';
 
-/** An instance is a process with the whole model in it: one, until the operator asks for more. */
+/** An instance is a process that holds the whole model: one, unless the operator asks for more. */
 const instanceCountDefault = 1;
 /** Of all groups of a model together. */
 const instanceCountMax = 256;
 
-/** The instances a configuration asks for. Where there are GPUs, they are what a model runs on that does not say. */
+/** Reads the instances a configuration asks for. A model that names no device runs on the GPUs if there are any. */
 export function readInstanceGroups(
   config: ModelConfig,
   modelName: string,
@@ -41,7 +41,7 @@ export function readInstanceGroups(
     if (!isInRange) {
       findings.problem(`${path}.count`, `${written} is out of range; it must be from 1 to ${instanceCountMax}`);
     }
-    // What is refused is not counted on: nobody makes a place for each of two billion instances.
+    // A refused count is replaced by the default, so that nothing is allocated for two billion instances.
     const count = isInRange && written > 0 ? written : instanceCountDefault;
     checkDevice(group, kind, support, path, findings);
     if (kind === 'KIND_MODEL') {
@@ -49,7 +49,11 @@ export function readInstanceGroups(
     }
     checkUnserved(group, path, findings);
     const name = nameOf(group.name, index);
-    if (names.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is the name of another group too`);
+    if (names.has(name))
+      findings.problem(
+        `${path}.name`,
+        `${JSON.stringify(name)} is also the name of another group; give each group its own name`,
+      );
     names.add(name);
     const gpus = group.gpus ?? [];
     const device = kind === 'KIND_GPU' || (kind === 'KIND_AUTO' && usable > 0) ? 'gpu' : 'cpu';
@@ -77,10 +81,10 @@ function checkDevice(group: WrittenGroup, kind: string, support: GpuSupport, pat
   const gpus = group.gpus ?? [];
   if (kind === 'KIND_GPU' && !support.hasCuda) {
     const found =
-      "needs the engine's part for CUDA, and libonnxruntime_providers_cuda.so is not beside onnxruntime-node";
+      "needs the engine's CUDA provider, but libonnxruntime_providers_cuda.so is not beside onnxruntime-node";
     findings.problem(`${path}.kind`, `${found}; install it or use KIND_CPU`);
   } else if (kind === 'KIND_GPU' && support.devices === 0) {
-    const found = 'needs a GPU, and this machine shows none, or CUDA_VISIBLE_DEVICES or worker.gpusMax hides it';
+    const found = 'needs a GPU, but this machine has none, or CUDA_VISIBLE_DEVICES or worker.gpusMax hides it';
     findings.problem(`${path}.kind`, `${found}; use KIND_CPU`);
   }
   if (gpus.length > 0 && kind !== 'KIND_GPU' && kind !== 'KIND_AUTO') {
@@ -91,7 +95,7 @@ function checkDevice(group: WrittenGroup, kind: string, support: GpuSupport, pat
   const missing = gpus.find((gpu) => gpu >= support.devices);
   if (missing !== undefined && support.hasCuda && support.devices > 0) {
     const present = support.devices === 1 ? 'the only one here is 0' : `those here are 0 to ${support.devices - 1}`;
-    findings.problem(`${path}.gpus`, `names GPU ${missing}, and ${present}`);
+    findings.problem(`${path}.gpus`, `names GPU ${missing}, but ${present}`);
   }
 }
 
@@ -107,6 +111,6 @@ function checkUnserved(group: WrittenGroup, path: string, findings: Findings): v
     findings.warning(`${path}.rate_limiter`, 'has no effect: instances are not limited by named resources');
   }
   if (group.host_policy !== undefined && group.host_policy !== '') {
-    findings.warning(`${path}.host_policy`, 'has no effect: instances run wherever the system puts them');
+    findings.warning(`${path}.host_policy`, 'has no effect: the operating system schedules the instances');
   }
 }

@@ -10,7 +10,7 @@ import { takeQueueSize } from './dynamic-batching.ts';
 import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
 import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
 
-/** What a model gets that says nothing itself. */
+/** The settings of a model whose configuration does not set them. */
 export interface ModelDefaults {
   readonly lane: LaneChoice;
   /** Models may not ask for the inline lane: workers run as a user of their own, and it would not be that one. */
@@ -35,7 +35,7 @@ export interface ModelSettings extends ModelDefaults {
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
-  /** What 99 of 100 requests should not take longer than; Infinity: nothing is limited for it. */
+  /** Target for the 99th percentile of latency; Infinity: no target. */
   readonly latencyTargetMs: number;
   /** Share of workers that other models want too. */
   readonly weight: number;
@@ -57,13 +57,13 @@ const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
 export interface ParameterKind {
   readonly meaning: string;
-  /** What holds when it is not written. */
+  /** The value when it is not written, for the reference. */
   readonly without: string;
-  /** Range of a whole number, the allowed words, or the form of a name; none: read and checked where it is used. */
+  /** Range of a whole number, the allowed values, or the form of a name; none: read and checked where it is used. */
   readonly range?: readonly [min: number, max: number];
-  readonly words?: readonly string[];
+  readonly choices?: readonly string[];
   readonly form?: RegExp;
-  /** In words, where none of these says it. */
+  /** The accepted values as text for the reference, where none of the above describes them. */
   readonly takes?: string;
 }
 
@@ -75,13 +75,13 @@ export const modelParameters = {
   'millrace.lane': {
     meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
     without: '`worker.lane`',
-    words: ['local', 'inline'],
+    choices: ['local', 'inline'],
   },
   [batchParameter]: {
     meaning:
       'whether requests of different callers share runs: `auto`, where the rows of the graph are proven independent or the configuration says so (`dynamic_batching`, `sequence_batching`); `always`, whatever was proven; `never`',
     without: '`auto`',
-    words: batchChoices,
+    choices: batchChoices,
   },
   'millrace.worker_group': {
     meaning: 'models with the same group share worker processes',
@@ -116,7 +116,7 @@ export const modelParameters = {
   },
   'millrace.weight': {
     meaning:
-      'share of the time of workers that other models of the group want too: one of weight 3 gets three times as much as one of weight 1',
+      'share of worker time when other models of the group compete for it: weight 3 gets three times as much as weight 1',
     without: '1',
     range: [1, 1000],
   },
@@ -142,14 +142,16 @@ export const modelParameters = {
     takes: `a number from ${padRatioRange.join(' to ')}`,
   },
   'millrace.cache_shared': {
-    meaning: 'with response_cache, whether a result may be given to a caller other than the one that brought it about',
+    meaning:
+      'with response_cache, whether a cached result may be returned to callers other than the one whose request produced it',
     without: 'false',
-    words: ['true', 'false'],
+    choices: ['true', 'false'],
   },
   'millrace.spinning': {
-    meaning: 'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not',
+    meaning:
+      'whether waiting threads spin and keep their core busy: faster when the model has the machine to itself, much slower when not',
     without: 'false',
-    words: ['true', 'false'],
+    choices: ['true', 'false'],
   },
   'millrace.sequence_backlog_max': {
     meaning: 'sequences that may wait for a slot; one more is refused',
@@ -170,7 +172,7 @@ export const modelParameters = {
 
 interface ParameterFamily extends Pick<ParameterKind, 'meaning' | 'without'> {
   readonly prefix: string;
-  /** What the rest of the name is the name of. */
+  /** What the rest of the parameter's name refers to. */
   readonly of: string;
   readonly takes: string;
 }
@@ -188,7 +190,7 @@ export const parameterFamilies: readonly ParameterFamily[] = [
     prefix: unpadPrefix,
     of: 'OUTPUT',
     meaning: 'which sizes of the output are cut back to those of a padded input',
-    without: 'it goes out as the model made it',
+    without: 'the output is returned as the model made it',
     takes: '`AXIS=INPUT:AXIS`, several with commas',
   },
   {
@@ -232,7 +234,7 @@ export function readModelSettings(
     } else if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) {
       // About one tensor or group each: read where those are known.
     } else if (Object.hasOwn(reportedParameters, key)) {
-      // The server wrote it into a configuration that comes back.
+      // Written by the server into the configuration that it reports, which may be sent back.
     } else if (key.startsWith(parameterPrefix)) {
       findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
     } else {
@@ -242,7 +244,7 @@ export function readModelSettings(
   const lane = written.get('millrace.lane') as LaneChoice | undefined;
   const group = written.get('millrace.worker_group');
   if (lane === 'inline' && defaults.isInlineRefused === true) {
-    const message = 'would run the model with the rights of the server, although worker.user is set; remove one';
+    const message = 'would run the model with the permissions of the server, although worker.user is set; remove one';
     findings.problem('parameters["millrace.lane"]', message);
   }
   if (lane === 'inline' && group !== undefined) {
@@ -265,7 +267,7 @@ export function readModelSettings(
     runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
     queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
     queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
-    // Who asks for a latency has no use for an answer that has waited longer.
+    // With a latency target, an answer that has waited longer is of no use.
     waitMsMax:
       number('millrace.wait_ms_max', Math.min(defaults.waitMsMax, latencyTargetMs)) || Number.POSITIVE_INFINITY,
     latencyTargetMs,
@@ -280,8 +282,8 @@ export function readModelSettings(
 }
 
 function valueProblem(text: string, kind: ParameterKind): string | undefined {
-  if (kind.words !== undefined && !kind.words.includes(text)) {
-    return `${JSON.stringify(text)} is none of ${kind.words.join(', ')}${suggestionFor(text, kind.words)}`;
+  if (kind.choices !== undefined && !kind.choices.includes(text)) {
+    return `${JSON.stringify(text)} is none of ${kind.choices.join(', ')}${suggestionFor(text, kind.choices)}`;
   }
   if (kind.form !== undefined && !kind.form.test(text)) {
     return `${JSON.stringify(text)} is not a name; use up to 64 letters, digits, '_', '.' and '-'`;

@@ -230,8 +230,8 @@ test('random configurations are read, or refused with the field that is wrong', 
     const { graph, text } = configText(seed);
     await repository.write(`${graph}/config.pbtxt`, text);
     const path = `${repository.path}/${graph}`;
-    const place = { name: graph, path, isSingleFile: false, hasConfig: true, versions: ['1'] };
-    const { definition, failures } = await readModel(place, { gpu: noGpuSupport, defaults: modelDefaults }).catch(
+    const location = { name: graph, path, isSingleFile: false, hasConfig: true, versions: ['1'] };
+    const { definition, failures } = await readModel(location, { gpu: noGpuSupport, defaults: modelDefaults }).catch(
       (error: unknown) => {
         throw new Error(`seed ${seed}: ${text}`, { cause: error });
       },

@@ -11,10 +11,10 @@ import {
 import { configFilename, type ModelLocation } from './repository-layout.ts';
 
 /** The configuration of a model: what came with its load, else its file, else nothing. */
-export async function readConfig(place: ModelLocation): Promise<ReadModelConfig> {
-  const path = join(place.path, configFilename);
-  if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
-  if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
+export async function readConfig(location: ModelLocation): Promise<ReadModelConfig> {
+  const path = join(location.path, configFilename);
+  if (location.configText !== undefined) return readModelConfigJson(location.configText, `config of ${location.name}`);
+  if (!location.hasConfig) return { config: {}, findings: new Findings(location.path) };
   try {
     const { size } = await stat(path);
     // A file that is far too large is refused by its size, before it is in memory.

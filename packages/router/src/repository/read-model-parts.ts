@@ -10,20 +10,20 @@ import type { ReadModelOptions } from './read-model-options.ts';
 import type { ModelLocation } from './repository-layout.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 
-/** What the versions of a model have in common: all that stands in its configuration and depends on no file of a version. */
+/** Reads what the versions of a model have in common: the settings that do not depend on the files of a version. */
 export function readModelParts(
   kind: ModelKind,
-  place: ModelLocation,
+  location: ModelLocation,
   { config, findings }: ReadModelConfig,
   options: ReadModelOptions,
 ): ModelParts {
-  checkHead(config, place, findings);
+  checkHead(config, location, findings);
   kind.checkHead(config, findings);
   checkUnservedFields(config, findings);
-  const settings = readModelSettings(config, place.name, options.defaults, findings);
+  const settings = readModelSettings(config, location.name, options.defaults, findings);
   const batching = readDynamicBatching(config, findings);
   const gpu = kind.instances === 'on-cpu' ? noGpuSupport : options.gpu;
-  const groups = kind.instances === 'none' ? [] : readInstanceGroups(config, place.name, gpu, findings);
+  const groups = kind.instances === 'none' ? [] : readInstanceGroups(config, location.name, gpu, findings);
   const provider = readGpuProvider(config, gpu, findings);
-  return { place, config, settings, groups, batching, provider, findings };
+  return { location, config, settings, groups, batching, provider, findings };
 }

@@ -239,7 +239,9 @@ describe('a configuration', () => {
       config: 'parameters { key: "millrace.lane" value { string_value: "inline" } }',
       defaults: { ...modelDefaults, isInlineRefused: true },
     });
-    expect(failures[0]?.problems[0]?.message).toMatch(/with the rights of the server, although worker\.user is set/);
+    expect(failures[0]?.problems[0]?.message).toMatch(
+      /with the permissions of the server, although worker\.user is set/,
+    );
   });
 
   test('with max_batch_size alone is completed with it', async () => {
@@ -335,7 +337,7 @@ describe('a configuration', () => {
     expect(view.outputs[0]?.shape).toEqual([-1, 4]);
   });
 
-  test('answers in full, as Triton prints it', async () => {
+  test('is reported in full, as Triton reports it', async () => {
     const { view } = await serveTestModel({ config: `${testConfig} dynamic_batching { }` });
     expect(view.config).toEqual({
       name: 'm',

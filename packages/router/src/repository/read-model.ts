@@ -11,17 +11,17 @@ import type { ModelLocation } from './repository-layout.ts';
 import { chooseVersions, noteMissingVersions } from './version-policy.ts';
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
-export async function readModel(place: ModelLocation, options: ReadModelOptions): Promise<ModelReading> {
-  const written = await readConfig(place);
+export async function readModel(location: ModelLocation, options: ReadModelOptions): Promise<ModelReading> {
+  const written = await readConfig(location);
   const { config, findings } = written;
-  const kind = await kindOf(config, place);
-  const parts = readModelParts(kind, place, written, options);
+  const kind = await kindOf(config, location);
+  const parts = readModelParts(kind, location, written, options);
   const { settings, groups, provider } = parts;
   const cache = readCacheChoice(config, findings);
-  const present = place.versions.length === 0 && !kind.needsVersionFolder ? ['1'] : place.versions;
+  const present = location.versions.length === 0 && !kind.needsVersionFolder ? ['1'] : location.versions;
   const chosen = chooseVersions(config, present, findings);
-  noteMissingVersions(place, chosen, findings);
-  if (findings.hasProblems) return failedModel(place.name, findings);
+  noteMissingVersions(location, chosen, findings);
+  if (findings.hasProblems) return failedModel(location.name, findings);
 
   const failures: ModelFailure[] = [];
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
@@ -31,13 +31,13 @@ export async function readModel(place: ModelLocation, options: ReadModelOptions)
     // Versions that share a configuration mostly share its warnings.
     for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
     if (read.definition !== undefined) served.push(read.definition);
-    else failures.push({ name: place.name, version, problems: read.problems });
+    else failures.push({ name: location.name, version, problems: read.problems });
   }
   if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()] };
   const placements = instancePlacementsFrom(groups, provider);
   const definition = {
-    name: place.name,
-    path: place.path,
+    name: location.name,
+    path: location.path,
     versions: served,
     engine: kind.engine,
     lane: kind.lane ?? settings.lane,

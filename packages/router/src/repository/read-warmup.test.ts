@@ -21,8 +21,8 @@ afterAll(() => repository.remove());
 async function read(config: string) {
   await repository.write('m/config.pbtxt', `${testConfig}\n${config}`);
   const path = join(repository.path, 'm');
-  const place = { name: 'm', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
-  return readModel(place, { gpu: noGpuSupport, defaults: modelDefaults });
+  const location = { name: 'm', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
+  return readModel(location, { gpu: noGpuSupport, defaults: modelDefaults });
 }
 
 const input = (fill: string, dims = '4', type = 'TYPE_FP32', name = 'x') =>
@@ -82,8 +82,8 @@ describe('warm-up samples', () => {
        model_warmup { name: "w" batch_size: 8 ${input('zero_data: true', String(warmupBytesMax / 16))} }`,
     );
     const path = join(repository.path, 'free');
-    const place = { name: 'free', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
-    const { failures } = await readModel(place, { gpu: noGpuSupport, defaults: modelDefaults });
+    const location = { name: 'free', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
+    const { failures } = await readModel(location, { gpu: noGpuSupport, defaults: modelDefaults });
     expect(JSON.stringify(failures)).toContain(`more than ${warmupBytesMax}`);
   });
 });

@@ -23,7 +23,7 @@ const warmupSamplesMax = 64;
 export const warmupRunsMax = 10_000;
 /** All inputs of one sample, its rows included. */
 export const warmupBytesMax = 256 * 1024 * 1024;
-/** What an element of a text costs at least, for the limit above. */
+/** The least that an element of text costs, for the limit above. */
 const textElementBytes = 4;
 
 type WrittenSample = NonNullable<ModelConfig['model_warmup']>[number];
@@ -35,13 +35,13 @@ export interface WarmupSource {
   readonly rowsMax: number;
   /** The model's folder. */
   readonly folder: string;
-  /** Inputs behind those above that the server makes: the shape of each row of the input at `source`. */
+  /** Inputs after those above that the server makes: the shape of each row of the input at `source`. */
   readonly rowShapes?: readonly { readonly source: number }[];
 }
 
 export async function readWarmup(
   config: ModelConfig,
-  place: WarmupSource,
+  warmupSource: WarmupSource,
   findings: Findings,
 ): Promise<readonly WarmupSample[]> {
   const written = config.model_warmup ?? [];
@@ -51,7 +51,7 @@ export async function readWarmup(
   }
   const samples: WarmupSample[] = [];
   for (const [index, sample] of written.entries()) {
-    samples.push(await readSample(sample, `model_warmup[${index}]`, place, findings));
+    samples.push(await readSample(sample, `model_warmup[${index}]`, warmupSource, findings));
   }
   return samples;
 }
@@ -59,38 +59,38 @@ export async function readWarmup(
 async function readSample(
   written: WrittenSample,
   path: string,
-  place: WarmupSource,
+  warmupSource: WarmupSource,
   findings: Findings,
 ): Promise<WarmupSample> {
   const { name = '', inputs: writtenInputs = {} } = written;
   if (name === '') findings.problem(`${path}.name`, 'is missing; give the sample a name for messages about it');
-  const rows = readCount(written.batch_size, Math.max(1, place.rowsMax), `${path}.batch_size`, findings);
+  const rows = readCount(written.batch_size, Math.max(1, warmupSource.rowsMax), `${path}.batch_size`, findings);
   const runs = readCount(written.count, warmupRunsMax, `${path}.count`, findings);
   const inputs: WarmupInput[] = [];
   let bytes = 0;
   for (const [key, input] of Object.entries(writtenInputs)) {
     const inputPath = `${path}.inputs[${JSON.stringify(key)}]`;
-    const index = place.inputs.findIndex((spec) => spec.name === key);
-    const spec = place.inputs[index];
+    const index = warmupSource.inputs.findIndex((spec) => spec.name === key);
+    const spec = warmupSource.inputs[index];
     if (spec === undefined) {
-      const names = place.inputs.map((known) => known.name);
+      const names = warmupSource.inputs.map((known) => known.name);
       const hint = suggestionFor(key, names) || `; it has ${names.join(', ')}`;
       findings.problem(inputPath, `the model has no input ${JSON.stringify(key)}${hint}`);
       continue;
     }
-    const shape = readShape(input, spec, place, inputPath, findings);
-    const fill = await readFill(input, spec, shape, place, inputPath, findings);
+    const shape = readShape(input, spec, warmupSource, inputPath, findings);
+    const fill = await readFill(input, spec, shape, warmupSource, inputPath, findings);
     if (shape === undefined || fill === undefined) continue;
     bytes += rows * (takeByteSize(spec.datatype, shape) ?? textElementBytes * elementCount(shape));
     inputs.push({ index, shape, fill });
   }
-  for (const { name: required, isOptional } of place.inputs) {
+  for (const { name: required, isOptional } of warmupSource.inputs) {
     if (isOptional === true || Object.hasOwn(writtenInputs, required)) continue;
-    findings.problem(`${path}.inputs`, `does not give ${JSON.stringify(required)}, which the model cannot do without`);
+    findings.problem(`${path}.inputs`, `does not give ${JSON.stringify(required)}, which the model requires; add it`);
   }
-  for (const [position, { source }] of (place.rowShapes ?? []).entries()) {
+  for (const [position, { source }] of (warmupSource.rowShapes ?? []).entries()) {
     const values = inputs.find(({ index }) => index === source)?.shape ?? [];
-    const index = place.inputs.length + position;
+    const index = warmupSource.inputs.length + position;
     inputs.push({ index, shape: [values.length], fill: { kind: 'values', values } });
   }
   if (bytes > warmupBytesMax) {
@@ -102,7 +102,7 @@ async function readSample(
   return { name, rows, runs, inputs };
 }
 
-/** Protobuf cannot tell 0 from nothing; both mean once. */
+/** Protobuf does not distinguish 0 from an absent field; both mean once. */
 function readCount(written: number | undefined, max: number, path: string, findings: Findings): number {
   const count = written === undefined || written === 0 ? 1 : written;
   if (count > max) findings.problem(path, `${count} is out of range; it must be from 1 to ${max}`);

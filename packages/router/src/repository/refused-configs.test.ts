@@ -3,7 +3,7 @@ import { type GivenModel, readTestModel, testConfig, testEntries } from './testi
 
 const twoGroups = `${testConfig} dynamic_batching { priority_levels: 2 default_priority_level: 2 } instance_group { name: "fast" } instance_group { name: "slow" }`;
 
-describe('a configuration that cannot be served is told with line and field', () => {
+describe('a configuration that cannot be served is reported with line and field', () => {
   const parameter = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }`;
   test.each<[config: string, field: string, message: RegExp]>([
     // Head
@@ -44,7 +44,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [`${testConfig} output { is_shape_tensor: true }`, 'output[1].is_shape_tensor', /TensorRT only/],
     [`${testConfig} output { is_non_linear_format_io: true }`, 'output[1].is_non_linear_format_io', /TensorRT only/],
     // Instances
-    ['instance_group { kind: KIND_GPU }', 'instance_group[0].kind', /needs the engine.s part for CUDA/],
+    ['instance_group { kind: KIND_GPU }', 'instance_group[0].kind', /needs the engine.s CUDA provider/],
     ['instance_group { count: -1 }', 'instance_group[0].count', /-1 is out of range; it must be from 1 to 256/],
     ['instance_group { count: 257 }', 'instance_group[0].count', /257 is out of range/],
     ['instance_group { kind: KIND_CPU gpus: 0 }', 'instance_group[0].gpus', /cannot be given with KIND_CPU/],
@@ -97,7 +97,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [
       `${testConfig} dynamic_batching { priority_levels: 1025 default_priority_level: 1 }`,
       'dynamic_batching.priority_levels',
-      /1025 is over the 1024 there may be/,
+      /1025 is out of range; it must be at most 1024/,
     ],
     [
       `${testConfig} dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value { } } }`,
@@ -149,7 +149,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [
       `${twoGroups} ${parameter('millrace.reserve.fast', '1')} ${parameter('millrace.reserve.slow', '1')}`,
       'parameters',
-      /nobody takes the least urgent requests/,
+      /no instance takes the least urgent requests/,
     ],
     // Against the graph
     [testEntries, 'input[0].dims', /is \[ 4 \], but the graph has \[ -1, 4 \]/],
@@ -178,17 +178,17 @@ describe('a configuration that cannot be served is told with line and field', ()
       /does not hold as many elements/,
     ],
     [testConfig.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 4, 0 ] }'), 'input[0].reshape.shape[1]', /0 is not a size/],
-    [testConfig.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 4, -1 ] }'), 'input[0].reshape', /free sizes be as many/],
+    [
+      testConfig.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 4, -1 ] }'),
+      'input[0].reshape',
+      /numbers of free sizes must be equal/,
+    ],
     [
       testConfig.replace('[ 4 ]', '[ 2, 2 ] reshape { shape: [ 2, 2 ] }'),
       'input[0].reshape.shape',
       /is \[ 2, 2 \], but the graph has \[ 4 \]/,
     ],
-    [
-      testConfig.replace('[ 4 ]', '[ 4 ] optional: true'),
-      'input[0].optional',
-      /has no value of its own for this input/,
-    ],
+    [testConfig.replace('[ 4 ]', '[ 4 ] optional: true'), 'input[0].optional', /has no default value for this input/],
     [testConfig.replace('[ 4 ]', '[ 4 ] format: FORMAT_NHWC'), 'input[0].format', /FORMAT_NHWC needs 3 dims/],
   ])('%j', async (config, fieldPath, message) => {
     // On the second line, so that a line number of 1 cannot be there by chance.
@@ -220,7 +220,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [
       { config: testConfig, inputs: { x: [1, ['n', 4]], z: [1, ['n', 4]], w: [1, ['n', 4]] } },
       'input',
-      /does not list "z", "w", which the graph cannot do without/,
+      /does not list "z", "w", which the graph requires/,
     ],
     [
       { config: testConfig.replace('TYPE_FP32', 'TYPE_BF16'), inputs: { x: [16, ['n', 4]] } },
@@ -234,7 +234,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     expect(problem?.line).toBe(1);
   });
 
-  test('every problem of a model is told at once', async () => {
+  test('every problem of a model is reported at once', async () => {
     const { failures } = await readTestModel({
       config: 'name: "q"\nbackend: "z"\nsequence_batching { iterative_sequence: true }\nmax_batchsize: 1',
     });
@@ -246,7 +246,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     ]);
   });
 
-  test('every disagreement with the graph is told at once', async () => {
+  test('every disagreement with the graph is reported at once', async () => {
     const { failures } = await readTestModel({
       config: testConfig.replace('TYPE_FP32', 'TYPE_INT8').replace('[ 4 ] }', '[ 7 ] }').replace('"y"', '"z"'),
     });

@@ -1,5 +1,5 @@
 /**
- * Where models lie: a repository is a folder of `NAME/VERSION/model.onnx` and of `NAME.onnx`, which is version 1 of NAME;
+ * Where models are: a repository is a folder of `NAME/VERSION/model.onnx` and of `NAME.onnx`, which is version 1 of NAME;
  * a single `.onnx` file is a model as well.
  */
 import type { Stats } from 'node:fs';
@@ -25,7 +25,7 @@ export interface ModelLocation {
   readonly hasConfig: boolean;
   /** Names of the version folders; of a single file `1`. */
   readonly versions: readonly string[];
-  /** A configuration in its JSON form that counts instead of the file. */
+  /** A configuration in its JSON form that replaces the file. */
   readonly configText?: string;
 }
 
@@ -36,7 +36,7 @@ export interface BrokenModel {
 
 export interface Layout {
   readonly locations: readonly ModelLocation[];
-  /** Models that are there but cannot even be opened. */
+  /** Models that exist but cannot be opened. */
   readonly broken: readonly BrokenModel[];
   /** What is wrong with the repository itself. */
   readonly problems: readonly ConfigProblem[];
@@ -89,7 +89,8 @@ async function findInRepository(path: string): Promise<Layout> {
   } catch (error) {
     return failed(path, messageFromFileError(error));
   }
-  if (names.length > folderEntriesMax) return failed(path, `holds more than ${folderEntriesMax} entries`);
+  if (names.length > folderEntriesMax)
+    return failed(path, `holds more than ${folderEntriesMax} entries; is it really a model repository?`);
   if (names.includes(configFilename) || (await isModelFolder(path, names))) {
     return failed(path, 'is a model, not a folder of models; give the folder above it');
   }
@@ -127,13 +128,14 @@ async function inspect(path: string, name: string): Promise<ModelLocation | Brok
   } catch (error) {
     return broken(messageFromFileError(error));
   }
-  if (children.length > folderEntriesMax) return broken(`holds more than ${folderEntriesMax} entries`);
+  if (children.length > folderEntriesMax)
+    return broken(`holds more than ${folderEntriesMax} entries; is it really the folder of a model?`);
   const hasConfig = children.includes(configFilename);
   const versions: string[] = [];
   for (const child of children.filter(isVersionName)) {
     const isFolder = await stat(join(path, child)).then(
       (stats) => stats.isDirectory(),
-      // A link to nothing is a version whose model is missing; that is told when it is read.
+      // A broken link is a version whose model is missing; that is reported when it is read.
       () => true,
     );
     if (isFolder) versions.push(child);

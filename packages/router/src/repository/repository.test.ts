@@ -143,7 +143,7 @@ describe('a repository', () => {
     expect(result.models[0]?.versions[0]?.externalPaths).toEqual([join(repository.path, 'b.onnx.data')]);
   });
 
-  test('may link to models elsewhere; a link to nothing or to itself is a failure in words', async () => {
+  test('may link to models elsewhere; a broken link or a link to itself is a failure with its reason', async () => {
     await repository.write('elsewhere/linked/1/model.onnx', model);
     const folder = await repository.folder('repository');
     await symlink(join(repository.path, 'elsewhere/linked'), join(folder, 'linked'));
@@ -226,7 +226,7 @@ describe('versions', () => {
     };
   };
 
-  test('are folders with whole numbers; the highest is served', async () => {
+  test('are folders named by whole numbers; the highest is served', async () => {
     expect(await versions('')).toMatchObject({ served: ['10'], failures: [] });
   });
   test('may be the latest few, in the order of their numbers', async () => {
@@ -246,11 +246,11 @@ describe('versions', () => {
   test('Triton: a model of whose named versions none exists fails, with those that exist', async () => {
     const { served, failures } = await versions('version_policy { specific { versions: [ 8, 7 ] } }');
     expect(served).toEqual([]);
-    expect(failures).toEqual([['', 1, 'names 7, 8, and none of them exists; the version folders are 1, 2, 10']]);
+    expect(failures).toEqual([['', 1, 'names 7, 8, but none of them exists; the version folders are 1, 2, 10']]);
   });
   test.each([
     ['version_policy { specific { } }', /names no version; write versions: \[ 1 \]/],
-    ['version_policy { specific { versions: [ 0, -1 ] } }', /0, -1: versions count from 1/],
+    ['version_policy { specific { versions: [ 0, -1 ] } }', /0, -1: versions are numbered from 1/],
     ['version_policy { latest { } }', /must be at least 1/],
   ])('cannot be chosen by %j', async (config, message) => {
     const { served, failures } = await versions(config);
@@ -311,7 +311,7 @@ describe('the model file', () => {
     expect((await scan()).failures[0]?.problems[0]?.message).toMatch(message);
   });
 
-  test('that is missing in an empty version folder is told', async () => {
+  test('that is missing in an empty version folder is reported', async () => {
     await repository.folder('m/1');
     expect((await scan()).failures[0]).toMatchObject({
       name: 'm',
@@ -320,14 +320,14 @@ describe('the model file', () => {
     });
   });
 
-  test('that has no version at all is told', async () => {
+  test('a model without any version is reported', async () => {
     await repository.write('m/config.pbtxt', 'name: "m"');
     expect((await scan()).failures[0]?.problems[0]?.message).toMatch(/no version of m can be served; put one at m\/1/);
   });
 });
 
 describe('the configuration file', () => {
-  test('that is a folder, a link to nothing or far too large is a failure in words', async () => {
+  test('that is a folder, a broken link or far too large is a failure with its reason', async () => {
     for (const name of ['folder', 'linked', 'large']) await repository.write(`${name}/1/model.onnx`, model);
     await repository.folder('folder/config.pbtxt');
     await symlink(join(repository.path, 'gone'), join(repository.path, 'linked/config.pbtxt'));
@@ -385,20 +385,20 @@ describe('a scan of many things', () => {
     await repository.write('bad/config.pbtxt', '\nmax_batchsize: 4\nbackend: "python"');
     await repository.folder('empty');
     const result = await scanRepository([repository.path, '/nowhere/at/all']);
-    const words = (problems: readonly ConfigProblem[]) =>
+    const textsOf = (problems: readonly ConfigProblem[]) =>
       problems.map((problem) => formatConfigProblem(problem).replaceAll(repository.path, ''));
     expect(result.models.map(({ name }) => name)).toEqual(['good']);
-    expect(result.failures.map(({ name, problems }) => [name, ...words(problems)])).toEqual([
+    expect(result.failures.map(({ name, problems }) => [name, ...textsOf(problems)])).toEqual([
       [
         'bad',
         '/bad/config.pbtxt:2: max_batchsize: there is no such field (did you mean max_batch_size?)',
         '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime and pipeline are',
       ],
     ]);
-    expect(words(result.problems)).toEqual([
+    expect(textsOf(result.problems)).toEqual([
       '/nowhere/at/all: does not exist; give a folder of models or a .onnx file',
     ]);
-    expect(words(result.warnings)).toEqual([
+    expect(textsOf(result.warnings)).toEqual([
       '/empty: is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
     ]);
   });

@@ -19,7 +19,7 @@ export interface RepositoryScan {
 /** The models of all `paths`, found and not yet read. */
 export interface FoundModels {
   readonly locations: readonly ModelLocation[];
-  /** By name: models that cannot even be opened, or that are there twice. */
+  /** By name: models that cannot be opened, or whose name is used twice. */
   readonly failures: readonly ModelFailure[];
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -81,7 +81,7 @@ async function distinctPaths(paths: readonly string[]): Promise<readonly string[
   return [...byRealPath.values()];
 }
 
-/** Which of them a caller would get must not depend on the order of the paths, so none is served. */
+/** Which of them answers must not depend on the order of the paths, so none is served. */
 function namedTwice(name: string, locations: readonly ModelLocation[]): ModelFailure {
   const all = locations.map(({ path }) => path);
   const message = `the name ${JSON.stringify(name)} is used by several models (${all.join(', ')}); rename all but one`;

@@ -2,7 +2,7 @@ import type { OnnxGraph } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
 import type { SharedSize } from '../model/model-view.ts';
 
-/** Free sizes that several axes of the inputs share by name. Those of an input that the configuration reshapes are left out. */
+/** Free sizes that several axes of the inputs share by name. Inputs that the configuration reshapes are left out. */
 export function sharedSizesOf(
   { inputs, defaultedInputs }: OnnxGraph,
   specs: readonly TensorSpec[],

@@ -47,7 +47,7 @@ export function specFrom(
   }
   if (dims === undefined) return undefined;
   if (reshaped !== undefined) checkReshape(dims, reshaped, `${path}.reshape`, findings);
-  // A list of one for a single value needs no reshape to be understood.
+  // A list of one stands for a single value and needs no reshape.
   const isListOfOne = written.reshape === undefined && rowShape?.length === 0 && dims.length === 1 && dims[0] === 1;
   const engineDims = reshaped ?? (isListOfOne ? [] : undefined);
   const shapePath = written.reshape === undefined ? `${path}.dims` : `${path}.reshape.shape`;
@@ -109,8 +109,8 @@ export function checkReshape(
   if (fixed(dims) !== fixed(shape) || free(dims) !== free(shape)) {
     findings.problem(
       path,
-      `[ ${shape.join(', ')} ] does not hold as many elements as dims [ ${dims.join(', ')} ]; fixed sizes must ` +
-        'multiply to the same, and free sizes be as many',
+      `[ ${shape.join(', ')} ] does not hold as many elements as dims [ ${dims.join(', ')} ]; the products of ` +
+        'the fixed sizes and the numbers of free sizes must be equal',
     );
   }
 }
@@ -127,7 +127,7 @@ function checkShape(
     findings.problem(
       path,
       `max_batch_size is above 0, but the graph's shape [ ${graphShape.join(', ')} ] does not begin with a free size; ` +
-        'set max_batch_size to 0 and write all of it, or export the model with a free first size',
+        'set max_batch_size to 0 and write the whole shape, or export the model with a free first size',
     );
     return;
   }

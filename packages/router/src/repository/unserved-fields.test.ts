@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { serveTestModel } from './testing/test-model.ts';
 
-describe('a configuration that asks for what is not done is served with a warning where that is right', () => {
+describe('unsupported fields that do not change answers are served with a warning', () => {
   test.each([
     ['runtime: "libtriton.so"', 'runtime'],
     ['cc_model_filenames { key: "7.5" value: "x" }', 'cc_model_filenames'],

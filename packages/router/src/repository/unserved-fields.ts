@@ -1,4 +1,4 @@
-/** What a configuration may ask for that Millrace does not do, and whether serving without it is still right. */
+/** Configuration fields that Millrace does not support, and whether the model can be served without them. */
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 
@@ -9,7 +9,7 @@ interface Rule {
   readonly message: string;
 }
 
-/** Answers would be wrong, or the operator would believe in a protection that is not there: the model is not served. */
+/** Answers would be wrong, or a protection that the operator expects would be missing: the model is not served. */
 const refusals: readonly Rule[] = [
   {
     field: 'sequence_batching.iterative_sequence',
@@ -77,7 +77,7 @@ const warnings: readonly Rule[] = [
   },
 ];
 
-/** Pinned memory is deliberately not here: it changes nothing but speed on a GPU, and it is Triton's default. */
+/** Pinned memory is deliberately not listed: it changes only the speed on a GPU, and it is Triton's default. */
 export function checkUnservedFields(config: ModelConfig, findings: Findings): void {
   for (const { field, isSet, message } of refusals) if (isSet(config)) findings.problem(field, message);
   for (const { field, isSet, message } of warnings) if (isSet(config)) findings.warning(field, message);

@@ -7,11 +7,11 @@ import { type ModelLocation, modelFilenameDefault } from './repository-layout.ts
 export interface ChosenVersions {
   /** Ascending. */
   readonly versions: readonly string[];
-  /** Asked for by number and not there. */
+  /** Versions that the policy names and that do not exist. */
   readonly missing: readonly string[];
 }
 
-/** The versions a configuration's `version_policy` wants of those that are there. Without a policy: the latest one. */
+/** The existing versions that a configuration's `version_policy` selects. Without a policy: the latest one. */
 export function chooseVersions(config: ModelConfig, present: readonly string[], findings: Findings): ChosenVersions {
   const ascending = [...present].sort(compareVersions);
   const policy = config.version_policy ?? {};
@@ -23,7 +23,7 @@ export function chooseVersions(config: ModelConfig, present: readonly string[], 
     }
     const impossible = wanted.filter((version) => !isVersionName(version));
     if (impossible.length > 0) {
-      findings.problem('version_policy.specific.versions', `${impossible.join(', ')}: versions count from 1`);
+      findings.problem('version_policy.specific.versions', `${impossible.join(', ')}: versions are numbered from 1`);
     }
     return {
       versions: ascending.filter((version) => wanted.includes(version)),
@@ -35,23 +35,23 @@ export function chooseVersions(config: ModelConfig, present: readonly string[], 
   return { versions: count < 1 ? [] : ascending.slice(-count), missing: [] };
 }
 
-/** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
+/** Versions that the policy names and that have no folder are left out, as in Triton; at least one must exist. */
 export function noteMissingVersions(
-  place: ModelLocation,
+  location: ModelLocation,
   { versions, missing }: ChosenVersions,
   findings: Findings,
 ): void {
   const field = 'version_policy.specific.versions';
   if (versions.length > 0) {
     for (const version of missing) {
-      findings.warning(field, `names version ${version}, but there is no folder ${join(place.path, version)}`);
+      findings.warning(field, `names version ${version}, but there is no folder ${join(location.path, version)}`);
     }
   } else if (missing.length > 0) {
-    const present = [...place.versions].sort(compareVersions).join(', ');
+    const present = [...location.versions].sort(compareVersions).join(', ');
     const there = present === '' ? 'there is no version folder' : `the version folders are ${present}`;
-    findings.problem(field, `names ${missing.join(', ')}, and none of them exists; ${there}`);
+    findings.problem(field, `names ${missing.join(', ')}, but none of them exists; ${there}`);
   } else if (!findings.hasProblems) {
-    const example = `${place.name}/1/${modelFilenameDefault}`;
-    findings.problem('', `no version of ${place.name} can be served; put one at ${example}`);
+    const example = `${location.name}/1/${modelFilenameDefault}`;
+    findings.problem('', `no version of ${location.name} can be served; put one at ${example}`);
   }
 }

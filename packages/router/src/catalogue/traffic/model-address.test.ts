@@ -27,7 +27,7 @@ test.each([
   expect(() => addressFrom(name, version)).toThrow(invalid(message));
 });
 
-test('labels are short words that do not look like versions', () => {
+test('labels are short names that cannot be taken for versions', () => {
   for (const label of ['stable', 'v2', '1.0', 'a_b-c.d', 'x'.repeat(labelLengthMax)]) {
     expect(labelProblem(label), label).toBeUndefined();
   }

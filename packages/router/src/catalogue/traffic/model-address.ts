@@ -13,19 +13,19 @@ export const labelLengthMax = 64;
 const labelForm = /^[A-Za-z0-9_.-]+$/;
 const numberForm = /^[0-9]+$/;
 
-/** What is wrong with a label, or undefined. A number would look like a version. */
+/** What is wrong with a label, or undefined. A number would be taken for a version. */
 export function labelProblem(label: string): string | undefined {
   if (label.length > labelLengthMax) return `is longer than ${labelLengthMax} characters`;
   if (numberForm.test(label)) return 'is a number, which names a version';
-  return labelForm.test(label) ? undefined : 'must be of letters, digits, _ . and -';
+  return labelForm.test(label) ? undefined : 'must consist of letters, digits, _ . and -';
 }
 
-/** By far most names; they need no parsing. No model has such a character in its name. */
+/** Most names are plain and need no parsing. No model has such a character in its name. */
 export function isPlainName(name: string): boolean {
   return !name.includes('@') && !name.includes(':');
 }
 
-/** Throws `invalid-request` for what contradicts itself. */
+/** Throws `invalid-request` for a contradictory name. */
 export function addressFrom(name: string, version: string): ModelAddress {
   const labelMark = name.indexOf('@');
   const versionMark = name.indexOf(':');

@@ -5,12 +5,12 @@ import { TrafficCatalogue } from './traffic-catalogue.ts';
 import { TrafficTable } from './traffic-table.ts';
 
 const never = (): number => {
-  throw new Error('nothing was to be drawn');
+  throw new Error('no random number was expected');
 };
 const failure = (code: string, message: string) =>
   expect.objectContaining({ code, message: expect.stringContaining(message) });
 
-async function stage(store?: MetadataStore) {
+async function trafficHarness(store?: MetadataStore) {
   const models = new CatalogueDouble('mill')
     .set('1', 'ready')
     .set('2', 'ready')
@@ -23,33 +23,33 @@ async function stage(store?: MetadataStore) {
     catalogue: models,
     onUnreadable: (key) => unreadable.push(key),
   });
-  return { models, store: kept, traffic, contexts: new TrafficCatalogue({ catalogue: models, traffic }), unreadable };
+  return { models, store: kept, traffic, resolver: new TrafficCatalogue({ catalogue: models, traffic }), unreadable };
 }
 
 const labels = (entries: Record<string, string | undefined>) => new Map(Object.entries(entries));
 
 test('a name without traffic is left to the catalogue', async () => {
-  const { contexts } = await stage();
-  expect(contexts.isResolvable('mill')).toBe(false);
-  expect(contexts.mustFind('mill', '').version).toBe('2');
-  expect(contexts.readyVersions('mill')).toEqual(['1', '2']);
-  expect(contexts.resolve('mill', '1', never)).toMatchObject({ model: 'mill', version: '1' });
+  const { resolver } = await trafficHarness();
+  expect(resolver.isResolvable('mill')).toBe(false);
+  expect(resolver.mustFind('mill', '').version).toBe('2');
+  expect(resolver.readyVersions('mill')).toEqual(['1', '2']);
+  expect(resolver.resolve('mill', '1', never)).toMatchObject({ model: 'mill', version: '1' });
 });
 
-test('a version or a label in the name is what is found, under the real name', async () => {
-  const { contexts, traffic } = await stage();
+test('a version or a label in the name resolves to that version under the real name', async () => {
+  const { resolver, traffic } = await trafficHarness();
   await traffic.changeTraffic('mill', { labels: labels({ stable: '1' }) });
-  expect(contexts.mustFind('mill:1', '')).toMatchObject({ name: 'mill', version: '1' });
-  expect(contexts.mustFind('mill@stable', '')).toMatchObject({ name: 'mill', version: '1' });
-  expect(contexts.mustFind('mill@stable', '1').version).toBe('1');
-  expect(contexts.readyVersions('mill@stable')).toEqual(['1']);
-  expect(contexts.readyVersions('mill:3')).toEqual([]);
-  expect(contexts.mustFind('mill', '').version).toBe('2');
+  expect(resolver.mustFind('mill:1', '')).toMatchObject({ name: 'mill', version: '1' });
+  expect(resolver.mustFind('mill@stable', '')).toMatchObject({ name: 'mill', version: '1' });
+  expect(resolver.mustFind('mill@stable', '1').version).toBe('1');
+  expect(resolver.readyVersions('mill@stable')).toEqual(['1']);
+  expect(resolver.readyVersions('mill:3')).toEqual([]);
+  expect(resolver.mustFind('mill', '').version).toBe('2');
 });
 
-test('unknown labels are told with those there are; labels of a version that is not ready with why', async () => {
-  const { contexts, traffic } = await stage();
-  const find = (name: string, version = '') => expect(() => contexts.mustFind(name, version));
+test('unknown labels are refused with the list of labels; labels of a version that is not ready with its reason', async () => {
+  const { resolver, traffic } = await trafficHarness();
+  const find = (name: string, version = '') => expect(() => resolver.mustFind(name, version));
   find('mill@stable').toThrow(failure('unknown-model', "label 'stable' of model 'mill'; it has none"));
   await traffic.changeTraffic('mill', { labels: labels({ stable: '1', next: '3' }) });
   find('mill@canary').toThrow(failure('unknown-model', "it has 'next', 'stable'"));
@@ -60,7 +60,7 @@ test('unknown labels are told with those there are; labels of a version that is 
 });
 
 test('a split decides where neither version nor label is named', async () => {
-  const { contexts, traffic } = await stage();
+  const { resolver, traffic } = await trafficHarness();
   await traffic.changeTraffic('mill', {
     labels: labels({ stable: '1' }),
     split: [
@@ -68,15 +68,15 @@ test('a split decides where neither version nor label is named', async () => {
       { version: '2', weight: 1 },
     ],
   });
-  expect(contexts.resolve('mill', '', () => 0.74)).toEqual({ model: 'mill', version: '1' });
-  expect(contexts.resolve('mill', '', () => 0.75)).toEqual({ model: 'mill', version: '2' });
-  expect(contexts.resolve('mill', '2', never).version).toBe('2');
-  expect(contexts.resolve('mill@stable', '', never).version).toBe('1');
-  expect(contexts.mustFind('mill', '').version).toBe('1');
+  expect(resolver.resolve('mill', '', () => 0.74)).toEqual({ model: 'mill', version: '1' });
+  expect(resolver.resolve('mill', '', () => 0.75)).toEqual({ model: 'mill', version: '2' });
+  expect(resolver.resolve('mill', '2', never).version).toBe('2');
+  expect(resolver.resolve('mill@stable', '', never).version).toBe('1');
+  expect(resolver.mustFind('mill', '').version).toBe('1');
 });
 
 test('the share of a version that is not ready is taken by the others, and given back', async () => {
-  const { contexts, traffic, models } = await stage();
+  const { resolver, traffic, models } = await trafficHarness();
   await traffic.changeTraffic('mill', {
     split: [
       { version: '3', weight: 98 },
@@ -84,18 +84,18 @@ test('the share of a version that is not ready is taken by the others, and given
       { version: '2', weight: 1 },
     ],
   });
-  const drawn = (random: number) => contexts.resolve('mill', '', () => random).version;
+  const drawn = (random: number) => resolver.resolve('mill', '', () => random).version;
   expect([drawn(0), drawn(0.49), drawn(0.5)]).toEqual(['1', '1', '2']);
-  expect(contexts.mustFind('mill', '').version).toBe('1');
+  expect(resolver.mustFind('mill', '').version).toBe('1');
   models.set('3', 'ready');
   expect([drawn(0), drawn(0.97), drawn(0.98), drawn(0.99)]).toEqual(['3', '3', '1', '2']);
   for (const version of ['1', '2', '3']) models.set(version, 'failed', 'out of memory');
-  expect(() => contexts.mustFind('mill', '')).toThrow(failure('model-not-ready', 'version 3'));
+  expect(() => resolver.mustFind('mill', '')).toThrow(failure('model-not-ready', 'version 3'));
   expect(drawn(0.99)).toBe('3');
 });
 
-test('a change must name versions that can be served, of a model that there is', async () => {
-  const { traffic } = await stage();
+test('a change must name an existing model and versions that can be served', async () => {
+  const { traffic } = await trafficHarness();
   const change = (version: string) => traffic.changeTraffic('mill', { labels: labels({ a: version }) });
   await expect(change('7')).rejects.toEqual(
     failure('invalid-request', 'there is no such version; there are 1, 2, 3, 9'),
@@ -106,8 +106,8 @@ test('a change must name versions that can be served, of a model that there is',
   expect(() => traffic.traffic('nobody')).toThrow(failure('unknown-model', 'nobody'));
 });
 
-test('changes are told by their revision, and one that expects another is a conflict', async () => {
-  const { traffic } = await stage();
+test('each change has a revision, and one that expects another revision is a conflict', async () => {
+  const { traffic } = await trafficHarness();
   expect(traffic.traffic('mill').revision).toBe(0);
   const first = await traffic.changeTraffic('mill', { labels: labels({ a: '1' }) }, 0);
   expect(traffic.traffic('mill')).toEqual(first);
@@ -120,8 +120,8 @@ test('changes are told by their revision, and one that expects another is a conf
 });
 
 test('two routers on one store agree, and no change is lost between them', async () => {
-  const one = await stage();
-  const other = await stage(one.store);
+  const one = await trafficHarness();
+  const other = await trafficHarness(one.store);
   const changes = Array.from({ length: 12 }, (_, index) => {
     const table = index % 2 === 0 ? one.traffic : other.traffic;
     return table.changeTraffic('mill', { labels: labels({ [`label-${index}`]: '1' }) });
@@ -129,11 +129,11 @@ test('two routers on one store agree, and no change is lost between them', async
   await Promise.all(changes);
   expect(one.traffic.traffic('mill').labels.size).toBe(12);
   expect(other.traffic.traffic('mill')).toEqual(one.traffic.traffic('mill'));
-  expect(other.contexts.mustFind('mill@label-0', '').version).toBe('1');
+  expect(other.resolver.mustFind('mill@label-0', '').version).toBe('1');
 });
 
-test('a record that cannot be read is told and left out, and can be replaced', async () => {
-  const { store, traffic, unreadable } = await stage();
+test('an unreadable record is reported and ignored, and can be replaced', async () => {
+  const { store, traffic, unreadable } = await trafficHarness();
   await store.put('traffic/mill', new TextEncoder().encode('{"labels":'));
   expect(unreadable).toEqual(['traffic/mill']);
   expect(traffic.traffic('mill').labels.size).toBe(0);
@@ -141,26 +141,26 @@ test('a record that cannot be read is told and left out, and can be replaced', a
   expect(traffic.traffic('mill').labels).toEqual(labels({ a: '1' }));
 });
 
-test('a store that fails is told as a failure of the server', async () => {
-  const { store, traffic } = await stage();
+test('a store that fails is reported as an internal error', async () => {
+  const { store, traffic } = await trafficHarness();
   await store.close();
   const change = traffic.changeTraffic('mill', { labels: labels({ a: '1' }) });
   await expect(change).rejects.toEqual(failure('internal', 'the metadata store failed'));
 });
 
-test('labels and splits of versions that are unloaded are not ready, and can be taken back', async () => {
-  const { contexts, traffic, models } = await stage();
+test('labels and splits of unloaded versions are not ready, and can be removed', async () => {
+  const { resolver, traffic, models } = await trafficHarness();
   await traffic.changeTraffic('mill', { labels: labels({ stable: '2' }), split: [{ version: '2', weight: 1 }] });
   models.remove('2');
-  for (const ask of [contexts.mustFind.bind(contexts), (name: string) => contexts.resolve(name, '', () => 0)]) {
+  for (const ask of [resolver.mustFind.bind(resolver), (name: string) => resolver.resolve(name, '', () => 0)]) {
     expect(() => ask('mill@stable', '')).toThrow(
       failure('model-not-ready', "its label 'stable' stands for version 2, which is not loaded"),
     );
     expect(() => ask('mill', '')).toThrow(failure('model-not-ready', 'version 2, which is not loaded'));
   }
-  expect(contexts.mustFind('mill:1', '').version).toBe('1');
+  expect(resolver.mustFind('mill:1', '').version).toBe('1');
   for (const version of ['1', '3', '9']) models.remove(version);
-  expect(() => contexts.mustFind('mill@stable', '')).toThrow(failure('unknown-model', "'mill' is not found"));
+  expect(() => resolver.mustFind('mill@stable', '')).toThrow(failure('unknown-model', "'mill' is not found"));
   expect(traffic.traffic('mill').labels).toEqual(labels({ stable: '2' }));
   await expect(traffic.changeTraffic('mill', { labels: labels({ stable: '1' }) })).rejects.toEqual(
     failure('invalid-request', 'there are none'),

@@ -1,5 +1,5 @@
 /**
- * The catalogue as requests name it: a version, a label or neither, resolved to the one version that is meant. A
+ * The catalogue as requests name it: a version, a label or neither, resolved to exactly one version. A
  * resolution is made at one moment from one state of the traffic, so it sees a label before or after it was moved and
  * never in between.
  */
@@ -54,7 +54,7 @@ export class TrafficCatalogue implements Catalogue, ModelNames {
     return this.#traffic.take(model)?.shadows ?? noShadows;
   }
 
-  /** What a name says, whatever the split: no version where it says none. Throws as `resolve` does. */
+  /** Parses a name without applying the split: no version where it names none. Throws as `resolve` does. */
   named(name: string, version: string): ResolvedModel {
     return isPlainName(name) ? { model: name, version } : this.resolve(name, version, () => 0);
   }
@@ -66,7 +66,7 @@ export class TrafficCatalogue implements Catalogue, ModelNames {
     return this.#catalogue.mustFind(model, resolved);
   }
 
-  /** Of a name with a version or a label that one, if it is ready. */
+  /** For a name with a version or a label, that version if it is ready. */
   readyVersions(name: string): readonly string[] {
     if (isPlainName(name)) return this.#catalogue.readyVersions(name);
     const { model, version } = this.#resolveToLargest(name, '');
@@ -95,7 +95,7 @@ export class TrafficCatalogue implements Catalogue, ModelNames {
   #labelled({ model, version, label }: ModelAddress, policy: TrafficPolicy | undefined): string {
     const target = policy?.labels.get(label);
     if (target === undefined) {
-      // A model that does not exist is what is wrong then, and said so.
+      // If the model does not exist, the error says that instead.
       this.#mustExist(model);
       const labels = [...(policy?.labels.keys() ?? [])].sort();
       const known = labels.length === 0 ? 'it has none' : `it has ${labels.map((one) => `'${one}'`).join(', ')}`;
@@ -106,14 +106,14 @@ export class TrafficCatalogue implements Catalogue, ModelNames {
     throw new InferenceError('invalid-request', `the request names two versions of '${model}': ${both}`);
   }
 
-  /** Where none of a split can be had: a version outside it was not meant, so the request is refused for this one. */
+  /** Where no version of a split is ready: others are not used, so the request is refused with the reason of this one. */
   #firstOf(model: string, { split }: TrafficPolicy): string {
     const { version } = split[0] as WeightedVersion;
     this.#mustBeListed(model, version, `no version of its split is ready, beginning with version ${version}`);
     return version;
   }
 
-  /** A version that an operator named may have been unloaded since: the caller, who did not name it, asked for nothing unknown. */
+  /** A version in labels or a split may be unloaded. The caller did not name it, so the error is not `unknown-model`. */
   #mustBeListed(model: string, version: string, what: string): void {
     try {
       this.#catalogue.mustFind(model, version);

@@ -1,4 +1,4 @@
-/** What an operator may make of a model's traffic: the policy after a change, or why there is none. */
+/** Applies an operator's change to a model's traffic: returns the new policy, or throws why the change is refused. */
 import { InferenceError } from '@millrace/protocol';
 import { labelProblem } from './model-address.ts';
 import type { TrafficChange, TrafficPolicy } from './traffic-policy.ts';
@@ -8,10 +8,10 @@ export const splitVersionsMax = 16;
 export const shadowsMax = 4;
 export const weightMax = 1_000_000;
 
-/** What can be said of a version, for the refusal of one that nobody could be sent to; undefined: it is served or can be. */
+/** Why requests cannot be sent to a version; undefined: it is served or can be. */
 export type VersionProblem = (version: string) => string | undefined;
 
-/** Checks what the change brings, not what was there before: a version may have gone since. Throws `invalid-request`. */
+/** Checks only what the change sets, not the existing policy: its versions may have been removed since. Throws `invalid-request`. */
 export function trafficAfter(
   model: string,
   policy: TrafficPolicy,
@@ -52,7 +52,8 @@ function labelsAfter(
 }
 
 function checkedSplit(split: TrafficPolicy['split'], check: Check): TrafficPolicy['split'] {
-  if (split.length > splitVersionsMax) throw invalid(`a split has at most ${splitVersionsMax} versions`);
+  if (split.length > splitVersionsMax)
+    throw invalid(`a split has at most ${splitVersionsMax} versions; this one has ${split.length}`);
   checkOnce(split, 'the split');
   return split.map(({ version, weight }) => {
     if (!(weight > 0 && weight <= weightMax)) {
@@ -64,7 +65,8 @@ function checkedSplit(split: TrafficPolicy['split'], check: Check): TrafficPolic
 }
 
 function checkedShadows(shadows: TrafficPolicy['shadows'], check: Check): TrafficPolicy['shadows'] {
-  if (shadows.length > shadowsMax) throw invalid(`a model has at most ${shadowsMax} shadows`);
+  if (shadows.length > shadowsMax)
+    throw invalid(`a model has at most ${shadowsMax} shadows; this change has ${shadows.length}`);
   checkOnce(shadows, 'the shadows');
   return shadows.map(({ version, percent }) => {
     if (!(percent > 0 && percent <= 100)) {

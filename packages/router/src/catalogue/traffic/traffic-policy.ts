@@ -26,7 +26,7 @@ export interface TrafficChange {
   readonly shadows?: readonly ShadowedVersion[];
 }
 
-/** Who may see and change the traffic of a model. */
+/** Reads and changes the traffic of a model. */
 export interface TrafficControl {
   traffic(model: string): TrafficPolicy;
   /** Throws `conflict` when `expectedRevision` is given and is not the present one. */

@@ -25,7 +25,7 @@ export function bytesFromTraffic({ labels, split, shadows }: TrafficPolicy): Uin
   return new TextEncoder().encode(JSON.stringify(record));
 }
 
-/** Undefined for bytes that no Millrace of this kind has written. */
+/** Undefined for bytes that are not such a record. */
 export function trafficFromBytes(bytes: Uint8Array, revision: number): TrafficPolicy | undefined {
   let record: unknown;
   try {

@@ -1,5 +1,5 @@
 /**
- * Labels, splits and shadows of every model, as the metadata store has them. Changed only as somebody saw them, and known
+ * Labels, splits and shadows of every model, as stored in the metadata store. Changes are compare-and-set, and become known
  * here by watching the store, so several routers on one store agree.
  */
 import { InferenceError } from '@millrace/protocol';
@@ -12,11 +12,11 @@ import { bytesFromTraffic, noTraffic, trafficFromBytes, trafficKey, trafficPrefi
 export interface TrafficTableParts {
   readonly store: MetadataStore;
   readonly catalogue: Pick<Catalogue, 'statuses'>;
-  /** Told of a record in the store that cannot be read: its model is served as if it had none. */
+  /** Called with a record in the store that cannot be read: its model is served as if it had none. */
   readonly onUnreadable: (key: string) => void;
 }
 
-/** Somebody else was quicker every time: that many changes in a row are no accident. */
+/** Attempts of one change while others change the same record in between. */
 const attemptsMax = 16;
 
 export class TrafficTable implements TrafficControl {
@@ -35,7 +35,7 @@ export class TrafficTable implements TrafficControl {
     return table;
   }
 
-  /** Undefined for a model whose traffic nobody ever changed. */
+  /** Undefined for a model whose traffic was never changed. */
   take(model: string): TrafficPolicy | undefined {
     return this.#policies.get(model);
   }
@@ -49,7 +49,7 @@ export class TrafficTable implements TrafficControl {
     this.#mustKnow(model);
     const { store } = this.#parts;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      // What was watched may lag behind the store.
+      // The watched state may lag behind the store.
       const entry = await this.#ask(() => store.get(trafficKey(model)));
       const present = (entry && trafficFromBytes(entry.value, entry.revision)) ?? noTraffic;
       const revision = entry?.revision ?? 0;
@@ -67,7 +67,7 @@ export class TrafficTable implements TrafficControl {
     return labels.flatMap(([label, target]) => (target === version ? [label] : [])).sort();
   }
 
-  /** Calls back after every change; returns the way to stop listening. */
+  /** Calls back after every change; returns a function that stops it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -86,7 +86,7 @@ export class TrafficTable implements TrafficControl {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Traffic outlives the model: what is kept of one that is not loaded can be seen, and taken back. */
+  /** Traffic outlives the model: that of a model that is not loaded can still be read and removed. */
   #mustKnow(model: string): void {
     if (this.#policies.has(model)) return;
     if (this.#parts.catalogue.statuses().some(({ name }) => name === model)) return;
@@ -114,6 +114,6 @@ export class TrafficTable implements TrafficControl {
 }
 
 function conflict(model: string, revision: number): InferenceError {
-  const message = `the traffic of '${model}' has been changed meanwhile and has revision ${revision} now`;
-  return new InferenceError('conflict', `${message}; read it again and decide anew`);
+  const message = `the traffic of '${model}' was changed by someone else and has revision ${revision} now`;
+  return new InferenceError('conflict', `${message}; read it again and repeat the change`);
 }

@@ -1,4 +1,4 @@
-/** How the caller wants each output written. The data plane knows nothing of this: it is the edge's to remember. */
+/** The form in which the caller wants each output. Kept by the edge; the data plane does not know it. */
 export interface OutputForm {
   readonly isBinary: boolean;
   /** How many classes to name instead of the tensor itself; 0: the tensor. */
@@ -7,7 +7,7 @@ export interface OutputForm {
 
 export interface AnswerForm {
   readonly listed: ReadonlyMap<string, OutputForm>;
-  /** Of outputs the caller did not list. `binary_data_output` speaks of these and of no others. */
+  /** For outputs the caller did not list; `binary_data_output` applies to these only. */
   readonly unlisted: OutputForm;
 }
 

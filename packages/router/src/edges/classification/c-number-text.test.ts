@@ -20,11 +20,11 @@ test.each([
   [NaN, 'nan'],
   [Infinity, 'inf'],
   [-Infinity, '-inf'],
-])('%d prints as %s', (value, text) => {
+])('%d is formatted as %s', (value, text) => {
   expect(textFromDouble(value)).toBe(text);
 });
 
-test('integers print without decimals', () => {
+test('integers are formatted without decimals', () => {
   expect(textFromElement(-7, false)).toBe('-7');
   expect(textFromElement(2n ** 63n, false)).toBe('9223372036854775808');
   expect(textFromElement(7, true)).toBe('7.000000');

@@ -1,6 +1,6 @@
-/** Numbers as C's `std::to_string` prints them: classification strings carry them, and clients take them apart again. */
+/** Formats numbers as C++'s `std::to_string` does, for classification strings, which clients parse. */
 
-/** Doubles from here on have no fraction, and `toFixed` would turn to exponents. */
+/** Doubles from here on have no fraction, and `toFixed` would use exponents. */
 const exponentFrom = 1e21;
 
 /** `%f`: six decimals, ties to even, `nan`, `inf`. */

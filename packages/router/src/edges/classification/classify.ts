@@ -21,7 +21,7 @@ export function isClassifying(form: AnswerForm): boolean {
   return false;
 }
 
-/** Refuses, before anything runs, what could not be classified afterwards. */
+/** Refuses outputs that cannot be classified, before anything runs. */
 export function checkClassification(form: AnswerForm, view: ModelView): void {
   for (const { name, datatype } of view.outputs) {
     if ((form.listed.get(name)?.classes ?? 0) > 0) refuseDatatype(name, datatype);
@@ -32,13 +32,13 @@ export function checkClassification(form: AnswerForm, view: ModelView): void {
 export const classifiedAtOnceBytesMax = 16 * 1024;
 
 export interface ClassificationLimits {
-  /** Elements of an output that may have to be looked at. */
+  /** Elements of an output that classification may scan. */
   readonly classificationElementsMax: number;
   /** Classes that are named for an output, of all its rows together. */
   readonly classificationResultsMax: number;
 }
 
-/** Elements of short rows that are looked at, and texts that are made, between two pauses. */
+/** Elements of short rows that are scanned, and texts that are made, between two pauses. */
 const elementsPerSlice = 16 * 1024;
 const textsPerSlice = 2048;
 
@@ -58,7 +58,7 @@ export function* classify(
   const { classificationElementsMax, classificationResultsMax } = limits;
   if (count > classificationElementsMax) {
     throw tooLarge(
-      `output ${quote(name)} has ${count} elements, and classification takes at most ${classificationElementsMax}`,
+      `output ${quote(name)} has ${count} elements, more than the ${classificationElementsMax} that classification accepts`,
     );
   }
   const rows = view.isBatched ? (shape[0] ?? 1) : 1;
@@ -74,12 +74,12 @@ export function* classify(
   const values = elementsOf(output) as ArrayLike<number | bigint>;
   const encoded: Uint8Array[] = [];
   let texts: string[] = [];
-  let looked = 0;
+  let scanned = 0;
   for (let row = 0; row < rows; row++) {
     const first = row * perRow;
-    looked += perRow;
-    if (looked >= elementsPerSlice) {
-      looked = 0;
+    scanned += perRow;
+    if (scanned >= elementsPerSlice) {
+      scanned = 0;
       yield;
     }
     for (const index of yield* topIndices(values, first, first + perRow, taken)) {

@@ -13,7 +13,7 @@ test('the greatest come first, equal ones in their order, NaN last', () => {
   expect([...top(new Float32Array(0), 0, 0, 3)]).toEqual([]);
 });
 
-test('a range is looked at and no more', () => {
+test('only the given range is scanned', () => {
   expect([...top(new Int32Array([9, 1, 2, 3, 9]), 1, 4, 2)]).toEqual([3, 2]);
 });
 

@@ -13,7 +13,7 @@ export function* topIndices(
   if (size === 0) return new Uint32Array(0);
   const candidates = new Uint32Array(Math.min(to - from, Math.max(2 * size, candidatesMin)));
   let found = 0;
-  /** Once `size` candidates are sure, only what is better than the worst of them is a candidate. */
+  /** Once there are `size` candidates, only values better than the worst of them are candidates. */
   let worst = -1;
   for (let index = from; index < to; index++) {
     if ((index - from) % sliceSteps === sliceSteps - 1) yield;
@@ -61,7 +61,7 @@ function* selectBest(
   let random = 0x9e3779b9;
   let steps = 0;
   while (low < high) {
-    // No order of the values makes a pivot from all over the range bad again and again.
+    // A pivot drawn from the whole range cannot be bad again and again, whatever the order of the values.
     random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
     swap(indices, low + (random % (high - low + 1)), high);
     const pivot = indices[high] as number;

@@ -65,7 +65,7 @@ test('on the network every host is allowed, unless some are listed', () => {
   expect(['evil.example', '10.0.0.8'].map(allowedBy(some))).toEqual([false, false]);
 });
 
-test('whoever listens on every address is addressed by any, but not by any name, once hosts are listed', () => {
+test('on all interfaces any address is allowed, but once hosts are listed not any name', () => {
   for (const bound of ['0.0.0.0', '::']) {
     const hosts = hostsAt(bound, ['models.example']);
     expect(['10.1.2.3:8000', '[fd00::9]:8000', 'models.example'].map(allowedBy(hosts))).toEqual([true, true, true]);

@@ -1,6 +1,6 @@
 /**
- * The names that a port answers for. A page whose own name was made to resolve to this machine (DNS rebinding) is of
- * the same origin for its browser; all that gives it away is the name in Host.
+ * The host names that a port accepts. A page whose own name was made to resolve to this machine (DNS rebinding) has
+ * the same origin for its browser; only the name in Host reveals it.
  */
 import { hostFrom, hostFromName, isAddress, isLoopbackHost } from '@millrace/protocol';
 
@@ -14,7 +14,7 @@ export interface AllowedHostsOptions {
 }
 
 export class AllowedHosts {
-  /** Every host is allowed: the server is reachable by names that nobody told it. */
+  /** Every host is allowed: the server is reachable by names that are not configured. */
   readonly isOpen: boolean;
   readonly #names = new Set<string>();
   readonly #suffixes: string[] = [];
@@ -23,7 +23,7 @@ export class AllowedHosts {
   constructor({ listed, written, bound }: AllowedHostsOptions) {
     const isLoopback = isLoopbackHost(hostFromName(bound) ?? '');
     this.isOpen = listed.includes('*') || (listed.length === 0 && !isLoopback);
-    // Who listens on every address is addressed by all of them, and an address cannot be rebound.
+    // A server on all interfaces may be called by any of its addresses, and an address cannot be rebound.
     this.#isEveryAddress = bound === '0.0.0.0' || bound === '::';
     for (const name of [...listed, written, bound]) {
       const host = hostFromName(name.replace(/^\*\./, ''));
@@ -33,7 +33,7 @@ export class AllowedHosts {
     }
   }
 
-  /** A request without a Host comes from no browser: it is a probe, or a program of the days of HTTP/1.0. */
+  /** A request without a Host does not come from a browser: it is a probe, or an HTTP/1.0 client. */
   allows(authority: string): boolean {
     if (this.isOpen || authority === '') return true;
     const host = hostFrom(authority);
@@ -44,5 +44,5 @@ export class AllowedHosts {
   }
 }
 
-/** On a Unix socket the name means nothing, and no page gets there. */
+/** On a Unix socket the name has no meaning, and no page can reach it. */
 export const everyHost = new AllowedHosts({ listed: ['*'], written: '', bound: '' });

@@ -89,7 +89,7 @@ describe('the host that a request names', () => {
     expect(statuses).toEqual([403, 200, 403, 200, 200, 403]);
   });
 
-  test('more names than are remembered change nothing, and a long one is cut where it is told', async () => {
+  test('more names than are cached change nothing, and a long one is shortened in the error', async () => {
     await open();
     for (let at = 0; at < 150; at++) expect(await ask('GET', '/v2', { Host: `a${at}.localhost` })).toBe(200);
     expect(await ask('GET', '/v2', { Host: `${'x.'.repeat(2000)}example` })).toBe(403);
@@ -127,7 +127,7 @@ describe('HTTP/2', () => {
     },
   );
 
-  test('another :authority is refused in the words of gRPC', async () => {
+  test('another :authority is refused with a gRPC status', async () => {
     await open();
     const headers = await call({ ':authority': 'evil.example:8001', ...grpc });
     expect(headers).toMatchObject({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '7' });
@@ -135,7 +135,7 @@ describe('HTTP/2', () => {
     expect(served).toEqual([]);
   });
 
-  test('a page that calls by gRPC-Web is refused in its words', async () => {
+  test('a page that calls by gRPC-Web is refused in the form of gRPC-Web', async () => {
     await open();
     const fields = {
       ':authority': 'localhost',
@@ -195,12 +195,7 @@ describe('the page that a request comes from', () => {
     ['a page of another port', 'POST', infer, { Origin: 'http://localhost:9000', ...site('same-site'), ...json }],
     ['a page without an origin of its own', 'POST', infer, { Origin: 'null', ...json }],
     ['an empty origin', 'POST', infer, { Origin: '', ...json }],
-    [
-      'an origin that only looks like its own',
-      'POST',
-      infer,
-      { Origin: 'http://localhost:8000.evil.example', ...json },
-    ],
+    ['an origin that only resembles its own', 'POST', infer, { Origin: 'http://localhost:8000.evil.example', ...json }],
     ['an origin with a user', 'POST', infer, { Origin: 'http://evil@localhost:8000', ...json }],
     ['an origin of its own that comes over another site', 'POST', infer, { ...own, ...site('cross-site'), ...json }],
     ['an image of another site', 'GET', '/v2', { ...site('cross-site'), 'Sec-Fetch-Mode': 'no-cors' }],
@@ -215,7 +210,7 @@ describe('the page that a request comes from', () => {
     expect(served).toEqual([]);
   });
 
-  test('a second Origin hides nothing', async () => {
+  test('a second Origin is refused too', async () => {
     await open();
     const answer = await say(
       'GET /v2 HTTP/1.1',
@@ -226,7 +221,7 @@ describe('the page that a request comes from', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  test('it is refused on the network as well, and told which setting allows it', async () => {
+  test('it is refused on the network as well, and the error names the setting that allows it', async () => {
     await open({ hosts: network });
     const answer = await say(
       'POST /v2 HTTP/1.1',
@@ -275,7 +270,7 @@ describe('a page of a listed origin', () => {
   });
 });
 
-describe('what browsers post for any page', () => {
+describe('requests that browsers post for any page without a preflight', () => {
   const types = [plain, form, { 'Content-Type': 'Multipart/Form-Data; boundary=x' }, {}];
 
   test.each(types)('%j manages nothing, not even for a page of its own', async (type) => {

@@ -1,6 +1,6 @@
 /**
- * What every request of every port must pass before it is served: it names a host of this server, and no page of another
- * origin has a browser send it. Without this, any web page that somebody on this machine opens could call the server.
+ * The check that every request of every port must pass: it names a host of this server, and no page of another
+ * origin made a browser send it. Without this, any web page that is opened on this machine could call the server.
  */
 import type { RequestGate, WireExchange, WireHandler } from '@millrace/http';
 import type { AllowedHosts } from './allowed-hosts.ts';
@@ -14,20 +14,20 @@ export interface GateOptions {
   readonly origins: AllowedOrigins;
   /** Why management is not served here; undefined: it is. */
   readonly managementRefusal?: string | undefined;
-  /** Hears of what was refused because of its host or its page. */
+  /** Called for each request refused because of its host or its page. */
   readonly onRefused?: ((message: string) => void) | undefined;
 }
 
-/** Authorities that are remembered as allowed, and what one may measure: clients name the same few, over and over. */
+/** Limits of the cache of allowed authorities: their number, and the length of one. Clients repeat the same few. */
 const knownAuthoritiesMax = 64;
 const knownCharactersMax = 256;
 
-/** Of what a client wrote and is told back. */
+/** Longest quotation of a client's text in an error message. */
 const toldCharactersMax = 100;
 
 export function createGate(options: GateOptions): RequestGate {
   const { hosts, origins, managementRefusal, onRefused = () => {} } = options;
-  /** By themselves, in memory of their own. */
+  /** Copies, so that they do not keep the text of a request in memory. */
   const known = new Map<string, string>();
   /** The authority of the last request that had an allowed one. */
   let last = '';
@@ -56,7 +56,7 @@ export function createGate(options: GateOptions): RequestGate {
     const { fields } = headers;
     for (let at = 0; at < fields.length; at++) {
       const name = (fields[at] as (typeof fields)[number]).name;
-      // Lengths first: they tell nearly all names apart, and cost nothing.
+      // Lengths first: they differ for nearly all names, and comparing them costs nothing.
       if ((name.length === 6 && name === originField) || (name.length === 14 && name === siteField)) {
         const message = pageProblem(exchange, origins);
         if (message !== undefined) return refused(message);
@@ -74,7 +74,7 @@ function pageProblem(exchange: WireExchange, origins: AllowedOrigins): string | 
   const caller = pageCallerOf(exchange, origins);
   const isManagement = isManagementPath(exchange.path);
   if (caller === 'foreign' || (caller === 'listed' && isManagement)) return originText(exchange, isManagement);
-  // Typed addresses and links post nothing; and what has power is never posted without a preflight, not even by a page of ours.
+  // Typed addresses and links do not post; and requests that change the server need a preflight, also from our own pages.
   if ((caller === 'person' || (caller === 'own' && isManagement)) && isSimplePost(exchange)) return simpleText;
   return undefined;
 }
@@ -101,7 +101,7 @@ function refusalOf(refusal: GateRefusal): WireHandler {
   return (exchange) => refuseRequest(exchange, refusal);
 }
 
-/** The same in memory of its own: an authority is mostly a piece of the text of a head, which must not be kept with it. */
+/** A copy in memory of its own: an authority is mostly a slice of a request head, which must not be kept alive by it. */
 function ownText(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

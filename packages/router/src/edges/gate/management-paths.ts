@@ -1,7 +1,7 @@
-/** Which paths change the server or show its inside. A test holds them equal to the routes and methods there are. */
+/** The paths that change the server or show its internal state. A test compares them with the routes and methods. */
 interface Prefix {
   readonly text: string;
-  /** A letter that no path of inference has at this place: looked at first, for it costs nothing. */
+  /** A letter that no inference path has at this position: checked first, because it costs nothing. */
   readonly at: number;
   readonly letter: number;
 }
@@ -16,7 +16,7 @@ const tritonRest = prefix('/v2/repository/', 4);
 /** All methods of the service that begin so, and no other. */
 const tritonGrpc = prefix('/inference.GRPCInferenceService/Repository', 32);
 
-/** Asked for every request of a port without management. */
+/** Called for every request of a port without management. */
 export function isManagementPath(path: string): boolean {
   return begins(path, tritonGrpc) || begins(path, tritonRest) || begins(path, ownRest) || begins(path, ownGrpc);
 }

@@ -1,8 +1,8 @@
-/** Whose page had a browser send a request, told by the fields that pages cannot write. */
+/** Which page made a browser send a request, by the header fields that pages cannot set. */
 import type { HeaderFields } from '@millrace/http';
 
 /**
- * `own`: a page of this server's own origin. `listed`: a page of an origin that may call. `person`: somebody who typed
+ * `own`: a page of this server's own origin. `listed`: a page of an allowed origin. `person`: a user who typed
  * the address or followed a link. `foreign`: any other page.
  */
 export type PageCaller = 'own' | 'listed' | 'person' | 'foreign';
@@ -19,7 +19,7 @@ export interface PageRequest {
   readonly headers: HeaderFields;
 }
 
-/** Undefined: neither field is there, so that a program sent it. */
+/** Undefined: neither field is present, so a program sent it, not a page. */
 export function pageCallerOf(request: PageRequest, origins: AllowedOrigins): PageCaller | undefined {
   const { headers, authority } = request;
   const allOrigins = headers.getAll(originField);
@@ -36,7 +36,7 @@ export function pageCallerOf(request: PageRequest, origins: AllowedOrigins): Pag
   }
   if (site === 'same-origin') return 'own';
   if (site === 'none' || isLinkFollowed(request)) return 'person';
-  // Without an origin only those who may be any page can be told from those who may not.
+  // Without an origin, a page is allowed only where every origin is.
   return origins === '*' ? 'listed' : 'foreign';
 }
 
@@ -45,10 +45,10 @@ const defaultPorts: Readonly<Record<string, string>> = { http: ':80', https: ':4
 
 /** By host and port; the scheme may be another behind a proxy that ends TLS. */
 function isOwnOrigin(origin: string, authority: string): boolean {
-  const [, scheme = '', place = ''] = originForm.exec(origin) ?? [];
-  if (place === '' || authority === '') return false;
+  const [, scheme = '', originAuthority = ''] = originForm.exec(origin) ?? [];
+  if (originAuthority === '' || authority === '') return false;
   const port = defaultPorts[scheme] as string;
-  return withoutPort(place, port) === withoutPort(authority, port);
+  return withoutPort(originAuthority, port) === withoutPort(authority, port);
 }
 
 function withoutPort(authority: string, port: string): string {

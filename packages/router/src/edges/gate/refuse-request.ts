@@ -1,4 +1,4 @@
-/** Answers a request that does not get through the gate, in the words of the protocol that it speaks. */
+/** Answers a request that the gate refuses, in the form of its protocol. */
 import type { WireExchange } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
 import { encodeError } from '../rest/encode-error.ts';
@@ -27,7 +27,7 @@ export function refuseRequest(exchange: WireExchange, { code, message }: GateRef
   exchange.answer(status, headers, body as Uint8Array, undefined, undefined);
 }
 
-/** As gRPC has it for its messages: visible ASCII but the percent sign as it is. */
+/** gRPC's percent-encoding of messages: visible ASCII except the percent sign is left as it is. */
 function percentEncoded(message: string): string {
   return message.replaceAll(/[^ -$&-~]+/g, encodeURIComponent);
 }

@@ -6,6 +6,6 @@ export interface AddedService {
   readonly service: RpcService;
   /** Declares it. */
   readonly file: DescFile;
-  /** Ends the calls that would last as long as the server. */
+  /** Ends the calls that have no end of their own. */
   end(): void;
 }

@@ -2,7 +2,7 @@ import type { RequestMetadata, RpcCall } from '@millrace/http';
 import { CallerRule } from '../caller.ts';
 import type { SliceGenerator, SliceQueue } from '../slices/slice-queue.ts';
 
-/** What is looked at of a call before its messages. */
+/** The parts of a call that are read before its messages. */
 export type CallFacts = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
 
 /** Work for calls that grows with what is served: a slice in each turn of the event loop, callers in rotation. */
@@ -10,7 +10,7 @@ export class CallTurns {
   readonly #slices: SliceQueue;
   readonly #callers: CallerRule;
 
-  /** Left out, callers are told apart by the owners of their connections. */
+  /** Left out, callers are distinguished by the owners of their connections. */
   constructor(slices: SliceQueue, callers: CallerRule = new CallerRule()) {
     this.#slices = slices;
     this.#callers = callers;

@@ -1,6 +1,6 @@
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 
-/** What people write; everything is optional. */
+/** The options of the gRPC edge; all are optional. */
 export interface GrpcOptions {
   /** An inference request in JSON, as Connect's clients may send it. */
   readonly jsonBytesMax?: number;
@@ -13,7 +13,7 @@ export interface GrpcOptions {
   readonly nameBytesMax?: number;
   /** The text of a parameter's value. */
   readonly parameterBytesMax?: number;
-  /** Requests of one stream that are not answered yet; the caller of a stream with so many is held back. */
+  /** Requests of one stream that are not answered yet; beyond, the stream is not read. */
   readonly streamRequestsMax?: number;
   /** The same while a sequence of the stream waits for a slot; beyond, that sequence is refused. */
   readonly streamSlotWaitRequestsMax?: number;

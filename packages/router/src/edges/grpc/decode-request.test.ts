@@ -78,7 +78,7 @@ test('parameters reach the model, but not those that are for the server', () => 
     parameters: {
       timeout: { parameterChoice: { case: 'int64Param', value: 2500n } },
       triton_enable_empty_final_response: { parameterChoice: { case: 'boolParam', value: true } },
-      word: { parameterChoice: { case: 'stringParam', value: 's' } },
+      text: { parameterChoice: { case: 'stringParam', value: 's' } },
       number: { parameterChoice: { case: 'doubleParam', value: 1.5 } },
       small: { parameterChoice: { case: 'int64Param', value: -7n } },
       large: { parameterChoice: { case: 'uint64Param', value: 2n ** 64n - 1n } },
@@ -87,7 +87,7 @@ test('parameters reach the model, but not those that are for the server', () => 
   expect(request.origin.queueTimeoutMs).toBe(2.5);
   expect(new Map(request.target.parameters)).toEqual(
     new Map<string, unknown>([
-      ['word', 's'],
+      ['text', 's'],
       ['number', 1.5],
       ['small', -7],
       ['large', 2n ** 64n - 1n],
@@ -115,7 +115,7 @@ test('the call limits the request, the parameter its wait', () => {
   });
 });
 
-const word = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
+const text = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
 const unsigned = (value: bigint) => ({ parameterChoice: { case: 'uint64Param' as const, value } });
 const signed = (value: bigint) => ({ parameterChoice: { case: 'int64Param' as const, value } });
 const flag = (value: boolean) => ({ parameterChoice: { case: 'boolParam' as const, value } });
@@ -124,9 +124,9 @@ test.each<[string, Init['parameters'], SequenceStep | undefined]>([
   ['an int64', { sequence_id: signed(7n), sequence_start: flag(true) }, { id: 7n, isStart: true, isEnd: false }],
   ['a negative int64', { sequence_id: signed(-1n) }, { id: 2n ** 64n - 1n, isStart: false, isEnd: false }],
   ['a uint64', { sequence_id: unsigned(2n ** 63n) }, { id: 2n ** 63n, isStart: false, isEnd: false }],
-  ['a string', { sequence_id: word('7'), sequence_end: flag(true) }, { id: '7', isStart: false, isEnd: true }],
+  ['a string', { sequence_id: text('7'), sequence_end: flag(true) }, { id: '7', isStart: false, isEnd: true }],
   ['zero', { sequence_id: signed(0n), sequence_start: flag(true) }, undefined],
-  ['an empty string', { sequence_id: word('') }, undefined],
+  ['an empty string', { sequence_id: text('') }, undefined],
   ['nothing but flags', { sequence_start: flag(true), sequence_end: flag(true) }, undefined],
 ])('the id of a sequence as %s', (_, parameters, sequence) => {
   const { request } = decode({ parameters: parameters ?? {} });
@@ -164,17 +164,17 @@ test.each<[string, Init, string]>([
     { inputs: [x], rawInputContents: [...raw, ...raw] },
     "the request has 1 inputs but 2 raw_input_contents for model 'm'; send one for each input",
   ],
-  ['a datatype that is none', { inputs: [{ ...x, datatype: 'FLOAT' }] }, "invalid datatype 'FLOAT' for input 'x'"],
+  ['an unknown datatype', { inputs: [{ ...x, datatype: 'FLOAT' }] }, "invalid datatype 'FLOAT' for input 'x'"],
   ['a negative dimension', { inputs: [{ ...x, shape: [-1n] }] }, "input 'x': dimension 0 of shape [-1] is negative"],
   ['a shape beyond counting', { inputs: [{ ...x, shape: [2n ** 62n, 4n] }] }, "input 'x': shape"],
   [
     'an input in shared memory',
-    { inputs: [{ ...x, parameters: { shared_memory_region: word('r') } }] },
+    { inputs: [{ ...x, parameters: { shared_memory_region: text('r') } }] },
     'Client shared memory is disabled',
   ],
   [
     'an output in shared memory',
-    { outputs: [{ name: 'o', parameters: { shared_memory_region: word('r') } }] },
+    { outputs: [{ name: 'o', parameters: { shared_memory_region: text('r') } }] },
     'Client shared memory is disabled',
   ],
   [
@@ -184,28 +184,32 @@ test.each<[string, Init, string]>([
   ],
   [
     'a deadline that is text',
-    { parameters: { millrace_timeout_ms: word('1') } },
+    { parameters: { millrace_timeout_ms: text('1') } },
     "parameter 'millrace_timeout_ms' must be a whole number of milliseconds",
   ],
   [
     'a time limit that is text',
-    { parameters: { timeout: word('1') } },
+    { parameters: { timeout: text('1') } },
     "parameter 'timeout' must be an int64 of microseconds",
   ],
   [
     'a reserved parameter',
-    { parameters: { triton_x: word('1') } },
+    { parameters: { triton_x: text('1') } },
     "parameter keys starting with 'triton_' are reserved",
   ],
-  ['a sequence id that is a truth', { parameters: { sequence_id: flag(true) } }, "'sequence_id' must be an int64"],
-  ['an endless sequence id', { parameters: { sequence_id: word('x'.repeat(129)) } }, 'has 129 bytes; it may have 128'],
-  ['a start that is text', { parameters: { sequence_start: word('true') } }, "'sequence_start' must be a bool"],
+  ['a sequence id that is a bool', { parameters: { sequence_id: flag(true) } }, "'sequence_id' must be an int64"],
+  [
+    'a sequence id that is too long',
+    { parameters: { sequence_id: text('x'.repeat(129)) } },
+    'has 129 bytes, more than the 128 allowed',
+  ],
+  ['a start that is text', { parameters: { sequence_start: text('true') } }, "'sequence_start' must be a bool"],
   ['an end that is a number', { parameters: { sequence_end: signed(1n) } }, "'sequence_end' must be a bool"],
   ['a negative priority', { parameters: { priority: signed(-1n) } }, "'priority' must be an int64 or a uint64"],
-  ['a priority that is text', { parameters: { priority: word('1') } }, "'priority' must be an int64 or a uint64"],
+  ['a priority that is text', { parameters: { priority: text('1') } }, "'priority' must be an int64 or a uint64"],
   ['a parameter without a value', { parameters: { p: {} } }, "parameter 'p' has no value"],
-])('%s is refused', (_, init, words) => {
-  expect(() => decode(init)).toThrow(words);
+])('%s is refused', (_, init, message) => {
+  expect(() => decode(init)).toThrow(message);
 });
 
 test('limits have ranges', () => {

@@ -1,4 +1,4 @@
-/** An inference request as gRPC clients send it, turned into what the data plane takes. */
+/** Converts an inference request of gRPC clients into a request of the data plane. */
 import { type Datatype, elementCount, InferenceError, quote, shapeProblem, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
@@ -15,7 +15,7 @@ export interface DecodedGrpcRequest {
   readonly request: InferRequest;
   /** How many classes to name instead of an output's tensor, by output; empty in nearly every request. */
   readonly classes: ReadonlyMap<string, number>;
-  /** The caller wants to be told of the end of several answers, also where that has no outputs. */
+  /** The caller wants a final response at the end of several answers, also where that has no outputs. */
   readonly wantsEnd: boolean;
 }
 
@@ -101,7 +101,7 @@ export function hasLongContents({ inputs }: InferMessage): boolean {
   return false;
 }
 
-/** Reads long contents in slices, before the request is decoded; what is said of the inputs is checked before that. */
+/** Reads long contents in slices before the request is decoded; the declared inputs are checked first. */
 export function* readContents(message: InferMessage, catalogue: Catalogue): SliceGenerator<void> {
   const { modelName: model, modelVersion: version, id, inputs } = message;
   const heads = inputs.map(({ name, datatype, shape }) => ({ name, datatype: datatypeFrom(datatype, name), shape }));
@@ -117,7 +117,7 @@ export function* readContents(message: InferMessage, catalogue: Catalogue): Slic
 function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undefined, model: string): Uint8Array {
   if (raw !== undefined) return raw;
   if (input.contents === undefined) {
-    // Nothing is all the data of a tensor without elements, and clients leave empty messages out.
+    // A tensor without elements has no data, and clients leave empty messages out.
     if (elementCount(input.shape) === 0) return noData;
     throw invalid(`unable to find data for input tensor ${quote(input.name)} for model ${quote(model)} in request.`);
   }
@@ -145,7 +145,7 @@ function refuseSharedMemory(parameters: InferParameters, what: string): void {
   if (!parameters.has('shared_memory_region')) return;
   throw new InferenceError(
     'unsupported',
-    `Client shared memory is disabled: this server does not offer it, so ${what} must travel in the message`,
+    `Client shared memory is disabled: this server does not support it; send ${what} in the message`,
   );
 }
 

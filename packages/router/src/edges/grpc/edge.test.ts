@@ -15,7 +15,7 @@ async function serve(callerHeader = ''): Promise<ServedEdge> {
   return open;
 }
 
-test('the server tells of itself', async () => {
+test('the server reports its metadata and health', async () => {
   const { call, health } = await serve();
   expect(await call('ServerLive')).toEqual({ live: true });
   expect(await call('ServerReady')).toEqual({ ready: true });
@@ -35,7 +35,7 @@ test('the server tells of itself', async () => {
   expect(await call('ServerMetadata')).toEqual({ name: 'mill', version: '1.2.3', extensions });
 });
 
-test('a model tells of itself; one that is not there is not ready', async () => {
+test('a model reports its metadata; an unknown model is not ready', async () => {
   const { call } = await serve();
   expect(await call('ModelReady', { name: 'm' })).toEqual({ ready: true });
   expect(await call('ModelReady', { name: 'nobody' })).toEqual({});
@@ -63,7 +63,7 @@ test('the configuration is the message that Triton’s clients read', async () =
   });
 });
 
-test('statistics have every member, also of a model that was not asked anything yet', async () => {
+test('statistics have every member, also for a model without requests', async () => {
   const { call } = await serve();
   const nothing = {};
   expect(await call('ModelStatistics', { name: 'm', version: '1' })).toEqual({
@@ -156,14 +156,14 @@ test.each([
   });
 });
 
-test('what the data plane refuses is told as it is', async () => {
+test('refusals of the data plane are passed on unchanged', async () => {
   const { call, dataPlane } = await serve();
   dataPlane.infer = () => Promise.reject(new InferenceError('model-full', 'Exceeds maximum queue size'));
   const refusal = await call('ModelInfer', { modelName: 'm' });
   expect(refusal).toMatchObject({ status: 503, code: 'unavailable', message: 'Exceeds maximum queue size' });
 });
 
-test('inferences that cannot even be read are counted by the catalogue’s codes, other calls are not', async () => {
+test('unreadable inferences are counted by the catalogue’s codes, other calls are not', async () => {
   const { url, call, dataPlane } = await serve();
   const post = (method: string, body: string): Promise<unknown> =>
     fetch(`${url}/inference.GRPCInferenceService/${method}`, {
@@ -181,12 +181,15 @@ test('inferences that cannot even be read are counted by the catalogue’s codes
 test.each([
   ['', '127.0.0.1'],
   ['millrace-caller', 'team-a'],
-])('a caller is told by its address, or by the field that the operator trusts: %j', async (callerHeader, caller) => {
-  const { url, dataPlane } = await serve(callerHeader);
-  await fetch(`${url}/inference.GRPCInferenceService/ModelInfer`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'millrace-caller': 'team-a' },
-    body: JSON.stringify({ modelName: 'm' }),
-  });
-  expect(dataPlane.requests[0]?.origin.caller).toBe(caller);
-});
+])(
+  'a caller is identified by its address, or by the field that the operator trusts: %j',
+  async (callerHeader, caller) => {
+    const { url, dataPlane } = await serve(callerHeader);
+    await fetch(`${url}/inference.GRPCInferenceService/ModelInfer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'millrace-caller': 'team-a' },
+      body: JSON.stringify({ modelName: 'm' }),
+    });
+    expect(dataPlane.requests[0]?.origin.caller).toBe(caller);
+  },
+);

@@ -18,11 +18,11 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
   /** Of other edges that share its port, its health and its reflection. */
   readonly added?: readonly AddedService[];
   readonly limits?: GrpcOptions;
-  /** Left out, callers are told apart by the owners of their connections. */
+  /** Left out, callers are distinguished by the owners of their connections. */
   readonly callers?: CallerRule;
   /** Where long work takes turns with that of other edges; one of its own unless given. */
   readonly slices?: SliceQueue;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -30,9 +30,9 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
 export interface GrpcEdge {
   readonly services: readonly RpcService[];
   errorFrom(error: unknown): RpcError;
-  /** A call ended before its handler was asked: inferences among them are counted as refused. */
+  /** A call ended before its handler was called: inferences are counted as refused. */
   noteRefused(call: RefusedCall, error: RpcError): void;
-  /** Ends the calls that would last as long as the server: health watches, reflection. To be called when it drains. */
+  /** Ends the calls that have no end of their own: health watches, reflection. To be called when the server drains. */
   end(): void;
 }
 

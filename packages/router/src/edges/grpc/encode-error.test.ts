@@ -13,8 +13,8 @@ test('every code of the catalogue has its status and its details', () => {
   const heard: unknown[] = [];
   const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: (error) => heard.push(error) });
   for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
-    const error = encode(new InferenceError(code, 'words'));
-    expect(error.message).toBe('words');
+    const error = encode(new InferenceError(code, 'message'));
+    expect(error.message).toBe('message');
     const details = new Map(error.details.map(({ type, value }) => [type, value]));
     const info = fromBinary(ErrorInfoSchema, details.get('google.rpc.ErrorInfo') as Uint8Array);
     expect(info.reason).toBe(code.toUpperCase().replaceAll('-', '_'));
@@ -23,7 +23,7 @@ test('every code of the catalogue has its status and its details', () => {
     if (retry !== undefined) expect(fromBinary(RetryInfoSchema, retry).retryDelay?.seconds).toBe(7n);
     const bad = details.get('google.rpc.BadRequest');
     expect(bad !== undefined).toBe(code === 'invalid-request');
-    if (bad !== undefined) expect(fromBinary(BadRequestSchema, bad).fieldViolations[0]?.description).toBe('words');
+    if (bad !== undefined) expect(fromBinary(BadRequestSchema, bad).fieldViolations[0]?.description).toBe('message');
     const name = errorCatalogue[code].grpc;
     expect(error.code).toBe(name === 'CANCELLED' ? 'canceled' : name.toLowerCase());
     expect(grpcStatus[name]).toBeGreaterThan(0);
@@ -31,35 +31,35 @@ test('every code of the catalogue has its status and its details', () => {
   expect(heard).toEqual([]);
 });
 
-test('an error that knows when to come again says so to the millisecond', () => {
+test('an error with a retry delay reports it to the millisecond', () => {
   const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: () => {} });
-  const error = encode(new InferenceError('caller-full', 'words', { retryAfterMs: 2345.5 }));
+  const error = encode(new InferenceError('caller-full', 'message', { retryAfterMs: 2345.5 }));
   const retry = error.details.find(({ type }) => type === 'google.rpc.RetryInfo')?.value as Uint8Array;
   expect(fromBinary(RetryInfoSchema, retry).retryDelay).toMatchObject({ seconds: 2n, nanos: 346_000_000 });
-  const final = encode(new InferenceError('deadline-exceeded', 'words', { retryAfterMs: 5 }));
+  const final = encode(new InferenceError('deadline-exceeded', 'message', { retryAfterMs: 5 }));
   expect(final.details.map(({ type }) => type)).toEqual(['google.rpc.ErrorInfo']);
 });
 
 test.each([
-  ['a message that is too large', new RpcError('resource_exhausted', 'words'), 'REQUEST_TOO_LARGE'],
-  ['a message that cannot be read', new RpcError('invalid_argument', 'words'), 'INVALID_REQUEST'],
-  ['a deadline that has passed', new RpcError('deadline_exceeded', 'words'), 'DEADLINE_EXCEEDED'],
+  ['a message that is too large', new RpcError('resource_exhausted', 'message'), 'REQUEST_TOO_LARGE'],
+  ['a message that cannot be read', new RpcError('invalid_argument', 'message'), 'INVALID_REQUEST'],
+  ['a deadline that has passed', new RpcError('deadline_exceeded', 'message'), 'DEADLINE_EXCEEDED'],
   [
     'a caller that has its share of the memory',
-    new RpcError('resource_exhausted', 'words', [], { cause: new MemoryRefused() }),
+    new RpcError('resource_exhausted', 'message', [], { cause: new MemoryRefused() }),
     'CALLER_FULL',
   ],
 ])('%s is refused by the protocol with the code of the catalogue', (_, refused, reason) => {
   const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: () => {} });
   const error = encode(refused);
-  expect(error).toMatchObject({ code: refused.code, message: 'words' });
+  expect(error).toMatchObject({ code: refused.code, message: 'message' });
   const info = error.details.find(({ type }) => type === 'google.rpc.ErrorInfo')?.value as Uint8Array;
   expect(fromBinary(ErrorInfoSchema, info)).toMatchObject({ reason, domain: 'millrace' });
-  // Encoded once more, as on its way through two layers, it stays as it is.
+  // Encoding it again, as two layers do, changes nothing.
   expect(encode(error)).toBe(error);
 });
 
-test('a defect is told to the operator alone', () => {
+test('an unexpected error is reported to the operator only', () => {
   const heard: unknown[] = [];
   const encode = createErrorEncoder({ retryAfterSeconds: 1, onError: (error) => heard.push(error) });
   const defect = new TypeError('secret');

@@ -1,4 +1,4 @@
-/** The error catalogue in gRPC's words: the status, and google.rpc details for programs that look closer. */
+/** The error catalogue in gRPC's form: the status, and google.rpc details for programs. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { type ErrorDetail, RpcError, rpcCodeFrom } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
@@ -9,19 +9,19 @@ import {
 } from '../../proto/generated/google/rpc/error_details_pb.ts';
 import { takeRefusedCallCode } from './refused-call.ts';
 
-/** Who coined the reasons that `ErrorInfo` gives. */
+/** The domain of the reasons in `ErrorInfo`. */
 const errorDomain = 'millrace';
 
 export interface GrpcErrorOptions {
   /** What `RetryInfo` says where the catalogue advises a later attempt and nothing better is known. */
   readonly retryAfterSeconds: number;
-  /** Hears of defects; the caller is told only that there was one. */
+  /** Called with unexpected errors; the caller sees only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Makes the function that turns whatever a handler threw into what its caller is told. */
+/** Makes the function that converts anything a handler threw into the error for its caller. */
 export function createErrorEncoder({ retryAfterSeconds, onError }: GrpcErrorOptions): (error: unknown) => RpcError {
-  // A server that refuses because it is full refuses often: what does not depend on the message is made once.
+  // A full server refuses often: what does not depend on the message is made once.
   const detailsByCode = new Map<ErrorCode, readonly ErrorDetail[]>();
   const detailsOf = (code: ErrorCode): readonly ErrorDetail[] => {
     let details = detailsByCode.get(code);
@@ -35,7 +35,7 @@ export function createErrorEncoder({ retryAfterSeconds, onError }: GrpcErrorOpti
     code === 'invalid-request' ? [...detailsOf(code), badRequest(message)] : detailsOf(code);
   return (error) => {
     if (error instanceof RpcError) {
-      // What the protocol itself refuses (a message that is too large, a deadline) has no details of the catalogue yet.
+      // Refusals of the protocol itself (a message that is too large, a deadline) have no details of the catalogue yet.
       const told = error.details.length > 0 ? undefined : takeRefusedCallCode(error);
       if (told === undefined) return error;
       return new RpcError(error.code, error.message, detailsFor(told, error.message), { cause: error.cause });

@@ -30,7 +30,7 @@ function tensorMetadata({
   return { name, datatype, shape: shape.map(BigInt) };
 }
 
-/** The configuration is kept in the JSON form of this very message. */
+/** The configuration is stored in the JSON form of this message. */
 export function modelConfigMessage(view: ModelView): ModelConfigResponse {
   const config = fromJson(ModelConfigSchema, withoutBigints(view.config), { ignoreUnknownFields: true });
   return create(ModelConfigResponseSchema, { config });

@@ -44,7 +44,7 @@ test('writes every message as the generated code does', () => {
   );
 });
 
-test('what is written, the generated code reads back', () => {
+test('the generated code reads back what is written', () => {
   const data = new Uint8Array(new Float32Array([1, 2]).buffer);
   const outputs: Tensor[] = [
     { name: 'a', datatype: 'FP32', shape: [1, 2], data },
@@ -76,6 +76,6 @@ test('large tensors are not copied, small ones are', () => {
   expect(encodeResponse({ model: 'm', version: '1', id: '', outputs: [tensorOf(small)] })).toHaveLength(1);
 });
 
-test('an answer about nothing is no bytes', () => {
+test('an empty answer has no bytes', () => {
   expect(Buffer.concat(encodeResponse({ model: '', version: '', id: '', outputs: [] }))).toHaveLength(0);
 });

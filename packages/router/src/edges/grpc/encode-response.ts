@@ -1,10 +1,10 @@
 /**
- * A ModelInferResponse in protobuf's binary form: the head in one piece, then the tensors from where they lie. Small
- * tensors are copied behind the head: cheaper than a piece of their own.
+ * A ModelInferResponse in protobuf's binary form: the head in one piece, then the tensors without a copy. Small
+ * tensors are copied after the head, which is cheaper than a piece of their own.
  */
 import type { Tensor } from '@millrace/protocol';
 
-/** What the message says; an `InferAnswer` is one. */
+/** The contents of the message; an `InferAnswer` is one. */
 export interface InferResponse {
   readonly model: string;
   readonly version: string;
@@ -135,7 +135,7 @@ class HeadWriter {
     this.#at += data.length;
   }
 
-  /** In place: `varint` of the protocol makes an array for each number, and every answer has many. */
+  /** Writes without allocating: `varint` of the protocol makes an array for each number, and every answer has many. */
   #varint(value: number): void {
     let rest = value;
     while (rest >= 128) {

@@ -1,4 +1,4 @@
-/** Statistics as messages. perf_analyzer reads every member, so all of them are always there. */
+/** Statistics as messages. perf_analyzer reads every member, so all are always present. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Duration, VersionStatistics } from '../../management/statistics.ts';
 import type {

@@ -2,12 +2,12 @@
 import { varint } from '@millrace/protocol';
 import { encodeResponse, type InferResponse } from './encode-response.ts';
 
-/** What one request of a stream comes to. */
+/** The outcome of one request of a stream. */
 export interface StreamResponse {
   /** Empty when it was answered. */
   readonly errorMessage: string;
   readonly response: InferResponse;
-  /** Nothing more comes of its request. */
+  /** It is the last answer to its request. */
   readonly isFinal: boolean;
 }
 

@@ -13,7 +13,7 @@ async function serve(): Promise<ServedEdge> {
 
 const health = (method: string): string => `grpc.health.v1.Health/${method}`;
 
-test('health knows the server, its services and its models', async () => {
+test('health covers the server, its services and its models', async () => {
   const { call, health: state } = await serve();
   const check = (service: string) => call(health('Check'), { service });
   for (const service of ['', 'inference.GRPCInferenceService', 'm']) {
@@ -29,7 +29,7 @@ test('health knows the server, its services and its models', async () => {
   });
 });
 
-test('a watch tells the status now and every change, and ends with the server', async () => {
+test('a watch reports the current status and every change, and ends with the server', async () => {
   const { url, health: state, edge } = await serve();
   const watch = streamed(url, health('Watch'), { service: '' });
   expect((await watch.next()).value).toEqual({ status: 'SERVING' });
@@ -43,7 +43,7 @@ test('a watch tells the status now and every change, and ends with the server', 
   expect(state.listeners.size).toBe(0);
 });
 
-test('a watch of something unknown waits for it, and one whose caller goes is forgotten', async () => {
+test('a watch of an unknown name waits for it, and a watch whose caller disconnects is removed', async () => {
   const { url, health: state } = await serve();
   const watch = streamed(url, health('Watch'), { service: 'nobody' });
   expect((await watch.next()).value).toEqual({ status: 'SERVICE_UNKNOWN' });

@@ -23,7 +23,7 @@ import { encodeInParts, type MessageParts, partsCodec } from './message-parts.ts
 export interface HealthDependencies {
   readonly health: WatchedHealth;
   readonly catalogue: Catalogue;
-  /** Names of services, each as healthy as the server is. */
+  /** Names of services, whose health is that of the server. */
   readonly serviceNames: readonly string[];
   readonly turns: CallTurns;
 }
@@ -75,7 +75,7 @@ export class HealthService implements AddedService {
     };
   }
 
-  /** Ends every watch: the server goes, and must not wait for those who only look on. */
+  /** Ends every watch, so that a server that stops does not wait for watchers. */
   end(): void {
     for (const call of this.#watches) call.fail(new RpcError('unavailable', 'the server is shutting down'));
   }
@@ -103,7 +103,7 @@ export class HealthService implements AddedService {
       if (isWaiting || status === told) return;
       told = status;
       if (call.send(create(HealthCheckResponseSchema, { status }))) return;
-      // A watcher that does not read hears of the latest status when it does, not of all it missed.
+      // A watcher that does not read gets only the latest status when it does.
       isWaiting = true;
       call.onRoom = () => {
         isWaiting = false;
@@ -116,7 +116,7 @@ export class HealthService implements AddedService {
       stopWatching();
       this.#watches.delete(call);
     });
-    // Nothing else ends a watch that its caller has left.
+    // Nothing else ends a watch whose caller has disconnected.
     call.signal.onCancel(() => call.end());
     tell();
     return undefined;
@@ -125,7 +125,7 @@ export class HealthService implements AddedService {
   #statusOf(service: string): ServingStatus {
     if (this.#serviceNames.has(service)) return statusFrom(this.#health.isReady);
     const problem = takeReadinessProblem(this.#catalogue, service, '');
-    // A name that only a version or a label leads to is known where it is not ready.
+    // A name with a version or a label is known also while it is not ready.
     const isKnown =
       problem === undefined ||
       problem.code === 'model-not-ready' ||

@@ -45,7 +45,7 @@ export function inferRequestCodec(
   };
 }
 
-/** A message over a limit is one request that is refused; the stream goes on. */
+/** A message over a limit is a refused request; the stream continues. */
 export function streamRequestCodec(limits: InferMessageLimits): RequestCodec<StreamedMessage> {
   const reader = new InferMessageReader(limits);
   const read = (bytes: Uint8Array): StreamedMessage => {
@@ -59,7 +59,7 @@ export function streamRequestCodec(limits: InferMessageLimits): RequestCodec<Str
   return {
     fromProto: read,
     fromJson: (bytes) => {
-      // Read at once, for the messages of a stream must stay in their order.
+      // Read at once, because the messages of a stream must stay in order.
       checkJsonLength(bytes, jsonAtOnceBytesMax);
       const json = (): ModelInferRequest => fromJson(ModelInferRequestSchema, jsonFrom(bytes));
       return read(toBinary(ModelInferRequestSchema, readJson(json)));
@@ -77,7 +77,7 @@ export const streamResponseCodec: ResponseCodec<StreamResponse> = {
 
 export const inferResponseCodec: ResponseCodec<InferResponse | JsonResponse> = {
   toProto: (response) => {
-    if (response instanceof JsonResponse) throw new Error('an answer in JSON goes to a caller that sent JSON');
+    if (response instanceof JsonResponse) throw new Error('a JSON response cannot be written as protobuf');
     return encodeResponse(response);
   },
   toJson: (response) => (response instanceof JsonResponse ? response.pieces : doAtOnce(encodeJson(response)).pieces),

@@ -146,13 +146,13 @@ test('a shape is read packed and unpacked, negative and large dimensions too', (
   expect(reader.read(Uint8Array.from([0x2a, shape.length, ...shape])).inputs[0]?.shape).toEqual([2, -1, 2 ** 40]);
 });
 
-test('unknown fields of every wire type are passed over', () => {
+test('unknown fields of every wire type are skipped', () => {
   const unknown = [0x78, 5, 0x7a, 2, 1, 2, 0x79, 1, 2, 3, 4, 5, 6, 7, 8, 0x7d, 1, 2, 3, 4];
   const message = reader.read(Uint8Array.from([...unknown, 0x0a, 1, 0x6d]));
   expect(message.modelName).toBe('m');
 });
 
-test('raw tensors are views of the message, and stay what they were', () => {
+test('raw tensors are views of the message, and stay unchanged', () => {
   const init = { rawInputContents: [Uint8Array.of(1, 2, 3)] };
   const bytes = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init));
   const [raw] = reader.read(bytes).rawInputContents;
@@ -188,7 +188,7 @@ describe('limits', () => {
   });
 });
 
-test('whatever comes, the reader reads it or says what is wrong', () => {
+test('any bytes are read or refused with a reason', () => {
   const valid = toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
@@ -221,11 +221,11 @@ test('whatever comes, the reader reads it or says what is wrong', () => {
 });
 
 test.each([
-  ['text that is no UTF-8', [0x0a, 1, 0xff]],
+  ['text that is not UTF-8', [0x0a, 1, 0xff]],
   ['a length beyond the end', [0x0a, 5, 0x61]],
   ['a group', [0x0b]],
   ['the field number 0', [0x02, 0]],
-  ['a number without end', [0x78, 0x80]],
+  ['an unterminated number', [0x78, 0x80]],
   ['a packed shape that ends within a number', [0x2a, 3, 0x1a, 1, 0x80]],
 ])('%s is malformed', (_, bytes) => {
   expect(() => reader.read(Uint8Array.from(bytes))).toThrow(MalformedMessage);
@@ -266,7 +266,7 @@ describe('texts', () => {
     expect(() => read(init as Init)).toThrow(
       expect.objectContaining({
         code: 'request-too-large',
-        message: 'a name, an id or a parameter of the request has 1001 bytes, more than the 1000 allowed',
+        message: 'a name, an id or a parameter of the request has 1001 bytes, more than the 1000 allowed; shorten it',
       }) as Error,
     );
   });

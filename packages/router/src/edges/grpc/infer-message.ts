@@ -1,4 +1,4 @@
-/** A ModelInferRequest as it arrived, read in place: raw tensors are views of the message. */
+/** A ModelInferRequest, read without copying: raw tensors are views of the message. */
 import { InferenceError } from '@millrace/protocol';
 import { MalformedMessage, ProtoCursor } from './proto-cursor.ts';
 import { TextMemo } from './text-memo.ts';
@@ -17,7 +17,7 @@ export interface InputMessage {
   datatype: string;
   shape: number[];
   parameters: InferParameters;
-  /** An InferTensorContents, not read yet. */
+  /** An InferTensorContents that is not read yet. */
   contents: Uint8Array | undefined;
   /** Its data, where that was read from the contents in slices. */
   data: Uint8Array | undefined;
@@ -38,7 +38,7 @@ export interface InferMessage {
   readonly rawInputContents: Uint8Array[];
 }
 
-/** How many of each a message may have: small things on the wire that are large in memory. */
+/** Limits for parts of a message that are small on the wire and large in memory. */
 export interface InferMessageLimits {
   readonly inputsMax: number;
   readonly outputsMax: number;
@@ -108,7 +108,7 @@ export class InferMessageReader {
     try {
       return this.#message();
     } finally {
-      // The last message, large as it may be, must not be kept until the next one comes.
+      // The last message may be large and must not be kept in memory until the next one.
       this.#cursor.reset(noBytes);
     }
   }
@@ -140,15 +140,15 @@ export class InferMessageReader {
           message.parameters = this.#parameter(message.parameters);
           break;
         case inputsTag:
-          this.#checkRoom(message.inputs.length, inputsMax, 'inputs');
+          this.#checkCount(message.inputs.length, inputsMax, 'inputs');
           message.inputs.push(this.#input());
           break;
         case outputsTag:
-          this.#checkRoom(message.outputs.length, outputsMax, 'outputs');
+          this.#checkCount(message.outputs.length, outputsMax, 'outputs');
           message.outputs.push(this.#output());
           break;
         case rawInputContentsTag:
-          this.#checkRoom(message.rawInputContents.length, inputsMax, 'raw_input_contents');
+          this.#checkCount(message.rawInputContents.length, inputsMax, 'raw_input_contents');
           message.rawInputContents.push(cursor.readBytes());
           break;
         default:
@@ -213,7 +213,7 @@ export class InferMessageReader {
     const cursor = this.#cursor;
     const stop = tag === shapeTag ? cursor.at + 1 : cursor.readLength();
     while (cursor.at < stop) {
-      this.#checkRoom(shape.length, this.#limits.dimensionsMax, 'dimensions');
+      this.#checkCount(shape.length, this.#limits.dimensionsMax, 'dimensions');
       shape.push(cursor.readInt64());
       if (tag === shapeTag) return;
     }
@@ -236,7 +236,7 @@ export class InferMessageReader {
     cursor.end = outer;
     const entries =
       parameters === noParameters ? new Map<string, InferParameter>() : (parameters as Map<string, InferParameter>);
-    if (!entries.has(key)) this.#checkRoom(entries.size, this.#limits.parametersMax, 'parameters');
+    if (!entries.has(key)) this.#checkCount(entries.size, this.#limits.parametersMax, 'parameters');
     return entries.set(key, value);
   }
 
@@ -292,7 +292,7 @@ export class InferMessageReader {
     if (stop - from > bytesMax) {
       throw new InferenceError(
         'request-too-large',
-        `a name, an id or a parameter of the request has ${stop - from} bytes, more than the ${bytesMax} allowed`,
+        `a name, an id or a parameter of the request has ${stop - from} bytes, more than the ${bytesMax} allowed; shorten it`,
       );
     }
     try {
@@ -302,7 +302,7 @@ export class InferMessageReader {
     }
   }
 
-  #checkRoom(count: number, countMax: number, what: string): void {
+  #checkCount(count: number, countMax: number, what: string): void {
     if (count < countMax) return;
     throw new InferenceError('request-too-large', `the request has more than ${countMax} ${what}; send fewer`);
   }

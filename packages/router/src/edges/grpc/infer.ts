@@ -27,7 +27,7 @@ export type UnaryInferCall = UnaryCall<InferResponse | JsonResponse>;
 
 /** A request of a stream. */
 export interface StreamedRequest extends Pick<DecodedGrpcRequest, 'request' | 'wantsEnd'> {
-  /** What is still to be done with its answers; undefined: nothing. */
+  /** The remaining work on its answers; undefined: none. */
   readonly finish: StreamInput['finish'];
 }
 
@@ -48,7 +48,7 @@ export class GrpcInferOperation {
     this.#deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
   }
 
-  /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
+  /** Answers or fails the call when the data plane has; throws for an invalid request. */
   run(request: InferMessage | JsonRequest, call: UnaryInferCall): void {
     if (request instanceof JsonRequest) {
       this.#runJson(request, call);
@@ -75,7 +75,7 @@ export class GrpcInferOperation {
         }
       },
       (error: unknown) => {
-        // What is no error of ours the generated code says of JSON that is no such message.
+        // Any other error comes from the generated code, for JSON that is not such a message.
         const told = error instanceof InferenceError ? error : unreadable(error);
         this.#dataPlane.noteRefusal(told.code);
         call.fail(told);
@@ -106,7 +106,7 @@ export class GrpcInferOperation {
     );
   }
 
-  /** To a caller that sent JSON. */
+  /** Answers a caller that sent JSON. */
   #answerJson(answer: InferAnswer, call: UnaryInferCall): void {
     if (!isLongAsJson(answer)) {
       call.answer(answer, () => answer.release());
@@ -125,7 +125,7 @@ export class GrpcInferOperation {
     return this.#dataPlane.openStream(options);
   }
 
-  /** One request of a stream; a promise where its contents take long to read. Throws what is wrong with it. */
+  /** One request of a stream; a promise where its contents take long to read. Throws for an invalid request. */
   readStreamed(
     message: InferMessage,
     caller: string,
@@ -160,9 +160,9 @@ export class GrpcInferOperation {
     }
   }
 
-  /** Whose requests they are that come by this call. */
+  /** The caller of the requests of this call. */
   callerOf(call: CallFacts): string {
-    // Asking a call for its metadata makes an object, which nearly every request can do without.
+    // Reading the metadata of a call allocates an object, which nearly no request needs.
     const { peer } = call;
     return this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
   }

@@ -102,7 +102,7 @@ describe('a long request', () => {
 
   test.each([
     ['an element of the wrong kind', numbers.map((each) => (each === 5000 ? '"x"' : each)).join()],
-    ['an element that is no JSON', numbers.map((each) => (each === 5000 ? 'x' : each)).join()],
+    ['an element that is not JSON', numbers.map((each) => (each === 5000 ? 'x' : each)).join()],
   ])('is refused for %s', (_, elements) => {
     const json = `{"modelName":"m","inputs":[{"name":"x","datatype":"INT32","contents":{"intContents":[${elements}]}}]}`;
     expect(() => doAtOnce(new JsonRequest(Buffer.from(json), reader).readInSlices())).toThrow();
@@ -148,7 +148,7 @@ test.each([
   );
 });
 
-test('calls say little of JSON that they cannot read', () => {
+test('errors about unreadable JSON are short', () => {
   const codec = codecOf(ModelInferResponseSchema);
   const unknown = Buffer.from(JSON.stringify({ ['k'.repeat(10_000)]: 1 }));
   expect(() => codec.fromJson?.(unknown)).toThrow(

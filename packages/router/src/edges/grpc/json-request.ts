@@ -68,7 +68,7 @@ export class JsonRequest {
 
 const rawContents = -1;
 
-/** A list, or one of the raw contents, that was left out of what the generated code reads. */
+/** A list, or one of the raw contents, that the generated code does not read. */
 interface LongList {
   /** Number of the input, or `rawContents`. */
   readonly input: number;
@@ -95,7 +95,7 @@ function readContents(reader: JsonReader, input: number, lists: LongList[]): Jso
   return readMembers(reader, (field) => leaveOut(reader, { input, field, empty: [] }, lists));
 }
 
-/** What stands for a long value; nothing for a short one. */
+/** The placeholder of a long value; undefined for a short one. */
 function leaveOut(
   reader: JsonReader,
   { input, field, empty }: { readonly input: number; readonly field: string | number; readonly empty: JsonValue },
@@ -137,7 +137,7 @@ function* rawBytes(reader: JsonReader, bytes: Uint8Array, span: JsonSpan): Slice
   return yield* bytesInSlices('raw_input_contents', bytes, span);
 }
 
-/** The elements of a list as messages, which one behind the other are a message with all of them. */
+/** The elements of a list as messages; concatenated they are one message with all of them. */
 function* contentsOf(reader: JsonReader, bytes: Uint8Array, field: string): SliceGenerator<Uint8Array[]> {
   const parts: Uint8Array[] = [];
   let elements: JsonValue[] = [];

@@ -3,7 +3,7 @@ import { JsonWriter } from '@millrace/protocol';
 import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { InferResponse } from './encode-response.ts';
 
-/** An answer that is written already. */
+/** An answer that is already encoded. */
 export class JsonResponse {
   readonly pieces: readonly Uint8Array[];
 
@@ -22,7 +22,7 @@ export function isLongAsJson({ outputs }: InferResponse): boolean {
   return bytes > sliceBytes;
 }
 
-/** Fields that are empty are left out, as protobuf's JSON has it. */
+/** Empty fields are left out, as in protobuf's JSON. */
 export function* encodeJson({ model, version, id, outputs }: InferResponse): SliceGenerator<JsonResponse> {
   const writer = new JsonWriter();
   const pieces: Uint8Array[] = [];

@@ -22,7 +22,7 @@ test('as many files as a load may bring are read, by both services', () => {
   expect(Object.keys(own.files)).toHaveLength(loadFilesMax);
 });
 
-test('a file is not looked into', () => {
+test('the bytes of a file are not scanned for fields', () => {
   const file = new Uint8Array(100_000).fill(8);
   expect(read(RepositoryLoadRequestSchema, { model: 'm', files: { a: file } }).files.a).toEqual(file);
 });

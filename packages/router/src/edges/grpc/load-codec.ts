@@ -18,7 +18,7 @@ export function loadCodecOf<Schema extends DescMessage>(schema: Schema): Request
   };
 }
 
-/** A message, or the map that an entry is of. */
+/** A message, or the map of an entry. */
 type FieldParent = DescMessage | DescField;
 
 function checkFieldCount(schema: DescMessage, bytes: Uint8Array): void {
@@ -47,7 +47,7 @@ function checkFieldCount(schema: DescMessage, bytes: Uint8Array): void {
   walk(schema);
 }
 
-/** What the field of this number has fields of its own by; undefined for plain values. */
+/** The descriptor of a field that has fields of its own; undefined for plain values. */
 function parentWithin(parent: FieldParent, number: number): FieldParent | undefined {
   // An entry of a map has its key as field 1 and its value as field 2.
   if (parent.kind === 'field') return number === 2 ? parent.message : undefined;

@@ -12,15 +12,15 @@ import { shortened } from '@millrace/protocol';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const utf8Encoder = new TextEncoder();
-/** What a caller may have added is of no use to us, and keeping it would cost memory. */
+/** Unknown fields are dropped: they are not used, and keeping them would cost memory. */
 const readOptions = { readUnknownFields: false };
 
 /** Messages of other calls than inference are read at once, and small: names, versions, settings. */
 const messageBytesMax = 64 * 1024;
 
 /**
- * JSON that the generated code reads at once, within about five milliseconds: of other calls than ModelInfer a message has
- * no more, and of ModelInfer what is longer is read in slices.
+ * JSON that the generated code reads at once, within about five milliseconds: messages of calls other than ModelInfer have
+ * no more, and longer ones of ModelInfer are read in slices.
  */
 export const jsonAtOnceBytesMax = 32 * 1024;
 
@@ -52,7 +52,7 @@ export function checkJsonLength(bytes: Uint8Array, bytesMax: number): void {
   );
 }
 
-/** Bounds what the error of a reader says. */
+/** Shortens the error message of a reader. */
 export function readJson<Message>(read: () => Message): Message {
   try {
     return read();

@@ -1,5 +1,5 @@
 /**
- * Answers that grow with the number of models, made a part at a time. Protobuf messages written one behind the other are
+ * Answers that grow with the number of models, made a part at a time. Concatenated protobuf messages are
  * one message with the elements of all of them, so parts are never joined.
  */
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
@@ -9,7 +9,7 @@ import type { SliceGenerator } from '../slices/slice-queue.ts';
 /** The parts of a message, in order, each in protobuf's binary form. */
 export type MessageParts = readonly Uint8Array[];
 
-/** The message of all items: a slice of work for each so many of them. */
+/** Encodes the message of all items in slices of a number of items. */
 export function* encodeInParts<Schema extends DescMessage, Item>(
   schema: Schema,
   items: readonly Item[],
@@ -24,7 +24,7 @@ export function* encodeInParts<Schema extends DescMessage, Item>(
   return parts;
 }
 
-/** JSON cannot be written in parts: a caller that wants it has the message read back and written at once. */
+/** JSON cannot be written in parts: for JSON callers the message is decoded again and written at once. */
 export function partsCodec(schema: DescMessage): ResponseCodec<MessageParts> {
   return {
     toProto: (parts) => parts,

@@ -1,4 +1,4 @@
-/** What a model is: its metadata, its configuration, and whether it is ready. */
+/** Metadata, configuration and readiness of a model. */
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import type { Catalogue } from '../../catalogue/catalogue.ts';

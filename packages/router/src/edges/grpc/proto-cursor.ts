@@ -1,4 +1,4 @@
-/** Walks protobuf's binary form in place, without making anything. Throws a `MalformedMessage` for what is none. */
+/** Walks protobuf's binary form without copying or allocating. Throws a `MalformedMessage` for invalid bytes. */
 import { InferenceError } from '@millrace/protocol';
 
 export class MalformedMessage extends InferenceError {
@@ -14,7 +14,7 @@ export class ProtoCursor {
   bytes: Uint8Array;
   at: number;
   end: number;
-  /** How many fields may still come: reading over them costs time too. */
+  /** How many fields may follow: skipping them takes time too. */
   fieldsLeft = Number.POSITIVE_INFINITY;
   /** The two halves of the last 64-bit varint, each as an unsigned number. */
   low = 0;

@@ -15,13 +15,13 @@ describe.each([
   ['a file', requestFor({ case: 'fileByFilename', value: 'inference/grpc_service.proto' })],
   ['the file of a symbol', requestFor({ case: 'fileContainingSymbol', value: 'inference.ModelInferRequest' })],
 ])('%s', (_, request) => {
-  test('is encoded once, whoever asks', () => {
+  test('is encoded once for all callers', () => {
     const [first, second] = [answers.answerTo(request), answers.answerTo(request)];
     expect(first.finding.proto).toBe(second.finding.proto);
     expect(first.finding.json).toBe(second.finding.json);
   });
 
-  test('is one message with what it repeats of the request, in both forms', () => {
+  test('is one message together with the repeated request, in both forms', () => {
     const message = fromBinary(v1.ServerReflectionResponseSchema, Buffer.concat(protoOf(request)));
     expect(message.validHost).toBe('h');
     expect(message.originalRequest).toEqual(request);
@@ -30,7 +30,7 @@ describe.each([
   });
 });
 
-test('a file and the symbols in it share what is encoded', () => {
+test('a file and its symbols share the encoded bytes', () => {
   const [, byName] = protoOf(requestFor({ case: 'fileByFilename', value: 'inference/grpc_service.proto' }));
   const [, bySymbol] = protoOf(requestFor({ case: 'fileContainingSymbol', value: 'inference.ModelInferRequest' }));
   expect(byName).toBeDefined();

@@ -1,4 +1,4 @@
-/** What reflection answers. Descriptors never change: the answer for each file is encoded once in each form. */
+/** The answers of reflection. Descriptors never change: the answer for each file is encoded once in each form. */
 import {
   create,
   createRegistry,
@@ -20,7 +20,7 @@ type Response = v1.ServerReflectionResponse;
 
 const responseSchema = v1.ServerReflectionResponseSchema;
 
-/** What was found, as a response that has nothing else; encoded when it is first asked for. */
+/** The result as a response without other fields; encoded when it is first requested. */
 class Finding {
   readonly #response: Response;
   #proto: Uint8Array | undefined = undefined;
@@ -42,12 +42,12 @@ class Finding {
 }
 
 export interface ReflectionAnswer {
-  /** What the response repeats of its request. */
+  /** The fields of the request that the response repeats. */
   readonly head: Response;
   readonly finding: Finding;
 }
 
-/** Two messages written one behind the other are one with the fields of both. */
+/** Two concatenated messages are one message with the fields of both. */
 export const reflectionAnswerCodec: ResponseCodec<ReflectionAnswer> = {
   toProto: ({ head, finding }) => [toBinary(responseSchema, head), finding.proto],
   toJson: ({ head, finding }) =>
@@ -102,7 +102,7 @@ export class ReflectionAnswers {
         return notFound(`extension ${extensionNumber} of ${quote(containingType)}`);
       }
       case undefined:
-        return failure(statusCodes.invalid_argument.grpc, 'the request asks for nothing; set one of its fields');
+        return failure(statusCodes.invalid_argument.grpc, 'the request is empty; set one of its fields');
     }
   }
 

@@ -21,7 +21,7 @@ export class ReflectionService {
     this.#turns = turns;
   }
 
-  /** The two versions differ in nothing but their name, so one's messages are written as the other's. */
+  /** The two versions differ only in their name, so both use the same messages. */
   get services(): readonly RpcService[] {
     const method = bidi<Request, ReflectionAnswer>({
       name: 'ServerReflectionInfo',
@@ -35,7 +35,7 @@ export class ReflectionService {
     }));
   }
 
-  /** Ends every stream: the server goes, and must not wait for tools that keep one open. */
+  /** Ends every stream, so that a server that stops does not wait for tools that keep one open. */
   end(): void {
     for (const call of this.#calls) call.end();
   }
@@ -46,7 +46,7 @@ export class ReflectionService {
     call.signal.onCancel(() => call.end());
     requests.listen({
       onMessage: (request) => {
-        // One request of a stream at a time: thousands of them fit into one piece of what arrives.
+        // One request of a stream at a time: one chunk from the socket may hold thousands.
         requests.pause();
         this.#turns.run(call, this.#answer(request)).then(
           (answer) => {

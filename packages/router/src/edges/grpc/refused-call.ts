@@ -1,4 +1,4 @@
-/** What the catalogue calls the refusal of a call that never reached its handler, so that it is told and counted like the others. */
+/** The catalogue's code for a call that was refused before its handler, so that it is reported and counted like others. */
 import { MemoryRefused, type RefusedCall, type RpcCode, type RpcError } from '@millrace/http';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';

@@ -1,4 +1,4 @@
-/** What the parameters of a gRPC request mean to the edge, and what is left for the model. */
+/** Separates the parameters of a gRPC request into those for the edge and those for the model. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
 import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
@@ -12,7 +12,7 @@ export interface GrpcRequestParameters {
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
-  /** The caller wants to be told of the end of several answers, also where that has no outputs. */
+  /** The caller wants a final response at the end of several answers, also where that has no outputs. */
   readonly wantsEnd: boolean;
 }
 
@@ -92,7 +92,7 @@ function priorityFrom(parameter: InferParameter | undefined): number {
   if ((parameter.kind !== 'int64' && parameter.kind !== 'uint64') || parameter.value < 0n) {
     throw invalid(`parameter 'priority' must be an int64 or a uint64 of 0 or more`);
   }
-  // No model has so many levels that rounding would matter: whatever is beyond them means the default.
+  // Rounding does not matter: no model has so many levels, and a level that does not exist means the default.
   return Number(parameter.value);
 }
 

@@ -23,7 +23,7 @@ export interface GrpcDependencies extends OpenInferenceParts {
 }
 
 export interface InferenceService extends RpcService {
-  /** Ends the streams, which would last as long as their callers like. */
+  /** Ends the streams, which otherwise last until their callers end them. */
   end(): void;
 }
 

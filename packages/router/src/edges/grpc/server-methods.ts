@@ -1,4 +1,4 @@
-/** The server itself: whether it is up and ready, and what it offers. */
+/** Liveness, readiness and metadata of the server. */
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import {

@@ -107,7 +107,7 @@ test('answers leave in the order of the requests, whatever is ready first', asyn
   expect(held(0).request.origin.caller).toBe('10.0.0.7');
 });
 
-test('a refusal is an answer in its place, with the id of its request, and the stream goes on', async () => {
+test('a refusal is an answer in its place, with the id of its request, and the stream continues', async () => {
   const { requests, call, held } = open();
   for (const id of ['a', 'b']) requests.push(message(id));
   await held(0).refuse(new InferenceError('model-full', 'no room'));
@@ -123,7 +123,7 @@ test('a request that cannot be read is refused in its place', async () => {
   expect(call.texts).toEqual(['a', '!too many inputs']);
 });
 
-test('a caller that asks for it has the call itself fail, after the answers before', async () => {
+test('on request the call itself fails, after the answers before', async () => {
   const { requests, call, plane, held } = open({ triton_grpc_error: 'true' });
   for (const id of ['a', 'b', 'c']) requests.push(message(id));
   await held(2).answer();
@@ -148,7 +148,7 @@ test('after its last request a stream ends when all is answered', async () => {
   expect(empty.call.ending).toBe('ended');
 });
 
-test('a caller with too many requests on their way is held back until one is answered', async () => {
+test('a stream with too many requests in flight is not read until one is answered', async () => {
   const { requests, call, held } = open({}, 2);
   requests.push(message('a'));
   expect(requests.isPaused).toBe(false);
@@ -161,7 +161,7 @@ test('a caller with too many requests on their way is held back until one is ans
   expect(call.texts).toEqual(['a', 'b']);
 });
 
-test('a caller that does not read is sent nothing more, and so held back too', async () => {
+test('a caller that does not read gets no more answers, and its stream is not read either', async () => {
   const { requests, call, held } = open({}, 2);
   call.hasRoom = false;
   requests.push(message('a'));
@@ -186,7 +186,7 @@ test('a caller that does not read is sent nothing more, and so held back too', a
 });
 
 describe('while a sequence waits for a slot', () => {
-  test('its caller goes on sending, so that those with a slot can end', async () => {
+  test('its stream is still read, so that sequences with a slot can end', async () => {
     const { requests, call, held } = open({}, 2);
     requests.push(message('waits', 1n));
     held(0).request.target.sequence?.onSlotWait?.();
@@ -200,7 +200,7 @@ describe('while a sequence waits for a slot', () => {
     expect(call.texts).toEqual(['waits', 'a', 'b', 'c']);
   });
 
-  test('one that was held back before that was known is let go on', () => {
+  test('a stream that was paused before that was known is resumed', () => {
     const { requests, held } = open({}, 2);
     for (const id of ['waits', 'waits too']) requests.push(message(id, 1n));
     expect(requests.isPaused).toBe(true);
@@ -208,7 +208,7 @@ describe('while a sequence waits for a slot', () => {
     expect(requests.isPaused).toBe(false);
   });
 
-  test('it has no more on its way that could be answered than otherwise', async () => {
+  test('it has no more answerable requests in flight than otherwise', async () => {
     const { requests, held } = open({}, 2);
     requests.push(message('waits', 1n));
     held(0).request.target.sequence?.onSlotWait?.();
@@ -218,7 +218,7 @@ describe('while a sequence waits for a slot', () => {
     expect(requests.isPaused).toBe(false);
   });
 
-  test('it is held back as ever when it does not read', async () => {
+  test('it is paused as usual when it does not read', async () => {
     const { requests, call, held } = open({}, 2);
     call.hasRoom = false;
     requests.push(message('first'));
@@ -231,7 +231,7 @@ describe('while a sequence waits for a slot', () => {
     expect(requests.isPaused).toBe(false);
   });
 
-  test('and too many requests came, that sequence is refused, and the others are answered', async () => {
+  test('and too many requests arrive, that sequence is refused, and the others are answered', async () => {
     const { requests, call, plane, held } = open({}, 2);
     for (const id of ['waits', 'waits too']) {
       requests.push(message(id, 1n));
@@ -248,7 +248,7 @@ describe('while a sequence waits for a slot', () => {
     );
     expect(call.texts).toEqual([refusal, refusal, 'a', 'b', 'c']);
     expect([0, 1, 5].map((index) => held(index).signal.reason)).toEqual(['cancelled', 'cancelled', undefined]);
-    // What the cancelled ones end with comes too late, be it an answer.
+    // Outcomes of the cancelled ones come too late, even answers.
     await held(0).refuse(new InferenceError('cancelled', 'cancelled'));
     await held(1).answer();
     expect(plane.releases).toBe(1);
@@ -268,7 +268,7 @@ describe('while a sequence waits for a slot', () => {
   });
 });
 
-test('a caller that goes away cancels all of it, and what comes late is released', async () => {
+test('a caller that disconnects cancels everything, and late answers are released', async () => {
   const { requests, call, plane, held } = open();
   for (const id of ['a', 'b']) requests.push(message(id));
   await held(1).answer();
@@ -281,7 +281,7 @@ test('a caller that goes away cancels all of it, and what comes late is released
   expect(call.texts).toEqual([]);
 });
 
-test('when the server goes, what came in is answered and the stream fails', async () => {
+test('when the server drains, accepted requests are answered and the stream fails', async () => {
   const { requests, call, streams, held } = open();
   requests.push(message('a'));
   streams.end();

@@ -1,4 +1,4 @@
-/** Many inferences on one call: messages in and out. Order, back-pressure and what leaves when are the stream's of the data plane. */
+/** Many inferences on one call: messages in and out. The stream of the data plane decides order and back-pressure. */
 import type { StreamWindowLimits } from '@millrace/core';
 import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
@@ -9,10 +9,10 @@ import type { StreamResponse } from './encode-stream-response.ts';
 import type { GrpcInferOperation, StreamedRequest } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
 
-/** A message of the stream, or why it cannot be taken; then its id is not known. */
+/** A message of the stream, or why it cannot be read; its id is unknown then. */
 export type StreamedMessage = InferMessage | InferenceError;
 
-/** What is used of the messages of a call, and of the call. */
+/** The parts of a call and its messages that are used here. */
 export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume' | 'done'>;
 export type StreamInferCall = CallFacts &
   Pick<StreamCall<StreamResponse>, 'memory' | 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
@@ -23,14 +23,14 @@ export interface StreamInferParts {
   readonly errorFrom: (error: unknown) => RpcError;
 }
 
-/** A caller that sets this metadata to `true` wants the call itself to fail with the first request that does. */
+/** A caller that sets this metadata to `true` wants the whole call to fail with the first failed request. */
 const statusField = 'triton_grpc_error';
 
-/** A message of the stream on its way. */
+/** A message of the stream in progress. */
 interface StreamedInput extends StreamInput {
   readonly id: string;
   finish: StreamInput['finish'];
-  /** The caller wants to be told of the end of several answers, also where that has no outputs. */
+  /** The caller wants a final response at the end of several answers, also where that has no outputs. */
   wantsEnd: boolean;
 }
 
@@ -53,7 +53,7 @@ export class StreamInferOperation {
     return undefined;
   }
 
-  /** The server goes: what came in is answered, then every stream ends. */
+  /** The server drains: accepted requests are answered, then every stream ends. */
   end(): void {
     for (const stream of this.#streams) stream.end();
   }
@@ -88,7 +88,7 @@ class StreamedCall {
     const call = this.#call;
     call.signal.onCancel((reason) => {
       this.#stream.cancel(reason);
-      // Nothing else ends a call that its caller has left.
+      // Nothing else ends a call whose caller has disconnected.
       if (reason === 'cancelled') call.end();
     });
     // A caller may wait for the head of the answer before it sends anything.
@@ -101,12 +101,12 @@ class StreamedCall {
     });
   }
 
-  /** Takes nothing more; the caller is told why once it has its answers. */
+  /** Accepts no more messages; the caller gets the reason after its answers. */
   end(): void {
     this.#stream.drain();
   }
 
-  /** The call is over: nobody waits for what is still on its way. */
+  /** The call is over: requests in progress are cancelled. */
   abandon(): void {
     this.#stream.abandon();
   }

@@ -133,9 +133,9 @@ test.each<[Datatype, Init, string]>([
   ['FP16', { fp32Contents: [1] }, "of type 'FP32', expected datatype 'FP16'"],
   ['BYTES', { fp64Contents: [1] }, "of type 'FP64', expected datatype 'BYTES'"],
   ['INT64', { intContents: [1] }, "of type 'INT32', expected datatype 'INT64'"],
-])('contents of another datatype than %s are refused', (datatype, init, words) => {
+])('contents of another datatype than %s are refused', (datatype, init, message) => {
   expect(() => dataOf(encode(init), datatype)).toThrow(
-    `unexpected explicit tensor data for input tensor 'x' for model 'm' ${words}`,
+    `unexpected explicit tensor data for input tensor 'x' for model 'm' ${message}`,
   );
 });
 
@@ -149,16 +149,16 @@ test.each<[Datatype, Init, string]>([
   ['INT16', { intContents: [-32_769] }, 'which INT16 cannot hold'],
   ['UINT8', { uintContents: [256] }, 'which UINT8 cannot hold'],
   ['UINT16', { uintContents: [65_536] }, 'which UINT16 cannot hold'],
-])('a value out of the range of %s is refused, not cut', (datatype, init, words) => {
-  expect(() => dataOf(encode(init), datatype)).toThrow(words);
+])('a value out of the range of %s is refused, not cut', (datatype, init, message) => {
+  expect(() => dataOf(encode(init), datatype)).toThrow(message);
 });
 
-test('no contents are no bytes', () => {
+test('empty contents have no bytes', () => {
   expect(dataOf(new Uint8Array(0), 'FP32')).toHaveLength(0);
   expect(dataOf(Uint8Array.of(0x32, 0), 'INT32')).toHaveLength(0);
 });
 
-test('whatever comes is read or refused by name', () => {
+test('any contents are read or refused with the name of the input', () => {
   const datatypes: Datatype[] = ['BOOL', 'INT16', 'UINT64', 'FP32', 'FP64', 'BYTES'];
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.constantFrom(...datatypes), (bytes, datatype) => {

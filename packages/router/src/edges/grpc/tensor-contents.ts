@@ -36,7 +36,7 @@ const stepsPerSlice = 16 * 1024;
 /** Bytes of texts that are copied between two pauses, but for the last of them. */
 const copiedBytesMax = 1024 * 1024;
 
-/** Throws an InferenceError when the contents are not of the input's datatype. In slices, for elements may be many. */
+/** Throws an InferenceError when the contents are not of the input's datatype. In slices, because there may be many elements. */
 export function* tensorDataFrom(contents: Uint8Array, of: ContentsOf): SliceGenerator<Uint8Array> {
   const field = yield* takeOnlyField(contents, of);
   if (field === 0) return new Uint8Array(0);
@@ -72,7 +72,7 @@ function* takeOnlyField(contents: Uint8Array, { input, model, datatype }: Conten
   return only;
 }
 
-/** Packed floats lie as the tensor does: one packed field is handed on as it is. */
+/** Packed floats have the layout of the tensor: a single packed field is passed on without a copy. */
 function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): SliceGenerator<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const parts: Uint8Array[] = [];
@@ -158,7 +158,7 @@ function refuseRange(value: number, index: number, { input, datatype }: Contents
   );
 }
 
-/** BYTES elements as a tensor has them: each behind its length. */
+/** BYTES elements as in a tensor: each after its length. */
 function* bytesElements(contents: Uint8Array): SliceGenerator<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const elementTag = (8 << 3) | wireType.delimited;

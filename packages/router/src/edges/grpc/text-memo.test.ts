@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TextMemo, textMemoBytesMax, textMemoEntriesMax } from './text-memo.ts';
 
-test('a text that comes again is the same string, and another one in its place is not', () => {
+test('a repeated text is the same string, and another text at its position is not', () => {
   const memo = new TextMemo();
   const bytes = Buffer.from('..model..');
   expect(memo.read(bytes, 2, 7)).toBe('model');
@@ -10,7 +10,7 @@ test('a text that comes again is the same string, and another one in its place i
   expect(memo.read(Buffer.from('model'), 0, 5)).toBe('model');
 });
 
-test('what is remembered lies in memory of its own, whatever the message lay in', () => {
+test('cached texts have memory of their own, independent of the message', () => {
   const memo = new TextMemo();
   for (let index = 0; index < 4 * textMemoEntriesMax; index++) {
     const message = Buffer.alloc(64 * 1024, `id ${index} `);

@@ -1,6 +1,6 @@
 /**
- * Text that comes again and again (names of models and tensors, datatypes) is decoded once. The same instance is handed
- * out every time, which also makes looking it up in a map cheaper.
+ * Repeated text (names of models and tensors, datatypes) is decoded once. The same instance is handed
+ * out every time, which also makes map lookups cheaper.
  */
 import { copyOf } from '@millrace/protocol';
 
@@ -17,7 +17,7 @@ interface Entry {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export class TextMemo {
-  readonly #slots: (Entry | undefined)[] = new Array<Entry | undefined>(textMemoEntriesMax).fill(undefined);
+  readonly #entries: (Entry | undefined)[] = new Array<Entry | undefined>(textMemoEntriesMax).fill(undefined);
 
   /** The text between two offsets; throws a TypeError for what is not UTF-8. */
   read(bytes: Uint8Array, from: number, to: number): string {
@@ -26,18 +26,18 @@ export class TextMemo {
     if (length > textBytesMax) return utf8.decode(bytes.subarray(from, to));
     let hash = length;
     for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + (bytes[at] as number)) | 0;
-    const slot = (hash ^ (hash >>> 15)) & (textMemoEntriesMax - 1);
-    const entry = this.#slots[slot];
+    const position = (hash ^ (hash >>> 15)) & (textMemoEntriesMax - 1);
+    const entry = this.#entries[position];
     if (entry !== undefined && isSame(entry.bytes, bytes, from, to)) return entry.text;
     const copy = copyOf(bytes, from, to);
     const text = utf8.decode(copy);
-    this.#slots[slot] = { bytes: copy, text };
+    this.#entries[position] = { bytes: copy, text };
     return text;
   }
 
   /** The memory that the copies keep alive. */
   get keptBytes(): number {
-    return this.#slots.reduce((sum, entry) => sum + (entry?.bytes.buffer.byteLength ?? 0), 0);
+    return this.#entries.reduce((sum, entry) => sum + (entry?.bytes.buffer.byteLength ?? 0), 0);
   }
 }
 

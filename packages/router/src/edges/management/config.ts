@@ -1,6 +1,6 @@
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 
-/** What people write; everything is optional. */
+/** The options of the management edge; all are optional. */
 export interface ManagementOptions {
   /** A body that brings no files, as sent and again after decompression. */
   readonly changeBytesMax?: number;
@@ -10,7 +10,7 @@ export interface ManagementOptions {
   readonly labelsMax?: number;
   /** Versions in one split, or in one list of shadows. */
   readonly versionsMax?: number;
-  /** Between two messages to one who watches the queues. */
+  /** Interval between two messages to a watcher of the queues. */
   readonly watchIntervalMsMin?: number;
   readonly watchIntervalMsMax?: number;
   /** Callers that watch the queues at once. */

@@ -1,4 +1,4 @@
-/** The management edge: one set of operations behind a REST face and a gRPC face, to be mounted on any port. */
+/** The management edge: one set of operations behind a REST interface and a gRPC interface, to be mounted on any port. */
 import type { Management } from '../../management/management.ts';
 import { file_millrace_v1_management } from '../../proto/generated/millrace/v1/management_pb.ts';
 import type { AddedService } from '../grpc/added-service.ts';
@@ -12,7 +12,7 @@ import { managementRoutes } from './rest/routes.ts';
 export interface ManagementEdgeOptions {
   readonly management: Management;
   readonly limits?: ManagementOptions;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError?: (error: unknown) => void;
   /** Where work on large bodies takes turns with that of other edges; one of its own unless given. */
   readonly slices?: SliceQueue;
@@ -39,7 +39,7 @@ export function createManagementEdge(options: ManagementEdgeOptions): Management
 }
 
 const systemEvery: Every = (intervalMs, run) => {
-  // A watch alone keeps no process alive: its connection does.
+  // The timer of a watch must not keep the process alive; its connection does.
   const timer = setInterval(run, intervalMs).unref();
   return () => clearInterval(timer);
 };

@@ -21,7 +21,7 @@ let double = new ManagementDouble();
 const errors: unknown[] = [];
 let server: HttpServer | undefined;
 
-/** One server for all tests; what stands behind it is new for each. */
+/** One server for all tests; the management behind it is new for each. */
 async function url(): Promise<string> {
   if (server === undefined) {
     const current: Management = new Proxy({} as Management, {
@@ -51,8 +51,8 @@ for (const [name, face] of Object.entries(faces)) {
   managementContract(name, async () => ({ management: face(await url()), override }));
 }
 
-describe.each(Object.entries(faces))('%s tells all there is', (_, face) => {
-  test('what the implementation says arrives whole', async () => {
+describe.each(Object.entries(faces))('%s passes everything on', (_, face) => {
+  test('results of the implementation arrive complete', async () => {
     const remote = face(await url());
     await remote.changeTraffic('mill', { labels: new Map([['stable', '1']]) });
     expect(await remote.contexts()).toEqual(double.contexts());
@@ -63,7 +63,7 @@ describe.each(Object.entries(faces))('%s tells all there is', (_, face) => {
     expect(await remote.flushCache()).toBe(3);
   });
 
-  test('what a load and an unload bring arrives whole', async () => {
+  test('arguments of load and unload arrive complete', async () => {
     const remote = face(await url());
     await remote.load('spare', { config: '{"max_batch_size":4}', files: override.files });
     expect(double.overrides?.config).toBe('{"max_batch_size":4}');
@@ -74,12 +74,12 @@ describe.each(Object.entries(faces))('%s tells all there is', (_, face) => {
     expect(double.isWithDependents).toBe(true);
   });
 
-  test('refusals have the same words on every face', async () => {
+  test('refusals have the same message on every interface', async () => {
     const remote = face(await url());
     const many = new Map(Array.from({ length: 65 }, (__, index) => [`label-${index}`, '1']));
     const file = new Uint8Array(1);
     const cases: [() => Promise<unknown>, string][] = [
-      [() => remote.changeTraffic('mill', {}), 'the change has nothing in it; give labels, a split or shadows'],
+      [() => remote.changeTraffic('mill', {}), 'the change is empty; give labels, a split or shadows'],
       [() => remote.changeTraffic('mill', { labels: new Map([['', '1']]) }), 'the label is missing'],
       [
         () => remote.changeTraffic('mill', { labels: new Map([['stable', '']]) }),
@@ -95,14 +95,14 @@ describe.each(Object.entries(faces))('%s tells all there is', (_, face) => {
         () => remote.load('spare', { config: '{}', files: new Map([['../1/model.onnx', file]]) }),
         "file '../1/model.onnx' must be a path below the model’s folder, like 1/model.onnx",
       ],
-      [() => remote.closeBreaker(99), 'there is no worker 99; the list of instances has those there are'],
+      [() => remote.closeBreaker(99), 'there is no worker 99; list the instances to see the workers'],
     ];
     for (const [call, message] of cases) {
       await expect(call()).rejects.toMatchObject({ code: 'invalid-request', message });
     }
   });
 
-  test('a defect is told to the server alone', async () => {
+  test('an unexpected error is reported to the server only', async () => {
     double.defect = new TypeError('a secret of the server');
     await expect(face(await url()).index()).rejects.toMatchObject({
       code: 'internal',

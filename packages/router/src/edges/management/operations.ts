@@ -1,6 +1,6 @@
 /**
- * The operations of management as every face calls them. What a face cannot leave to its own decoding is checked here,
- * so that each refusal has the same code and the same words on all of them.
+ * The operations of management, called by every interface. Arguments are checked here,
+ * so that each refusal has the same code and the same message on all of them.
  */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { TrafficChange, TrafficPolicy } from '../../catalogue/traffic/traffic-policy.ts';
@@ -14,12 +14,12 @@ import type {
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import type { ManagementConfig } from './config.ts';
 
-/** Calls back again and again until the returned function is called. */
+/** Calls back repeatedly until the returned function is called. */
 export type Every = (intervalMs: number, run: () => void) => () => void;
 
 export interface QueueWatcher {
   tell(queues: QueueStatus): void;
-  /** Nothing more will be told. */
+  /** No more callbacks follow. */
   fail(error: unknown): void;
 }
 
@@ -67,7 +67,7 @@ export class ManagementOperations {
     return this.#management.traffic(named(model, 'model'));
   }
 
-  /** An empty change is refused: whoever sends one meant something. */
+  /** An empty change is refused, because it is probably a mistake. */
   async changeTraffic(
     model: string,
     change: TrafficChange,
@@ -75,7 +75,7 @@ export class ManagementOperations {
   ): Promise<TrafficPolicy> {
     const { labels, split, shadows } = change;
     if ((labels?.size ?? 0) === 0 && split === undefined && shadows === undefined) {
-      throw invalid('the change has nothing in it; give labels, a split or shadows');
+      throw invalid('the change is empty; give labels, a split or shadows');
     }
     this.#checkCount('labels', labels?.size ?? 0, this.#config.labelsMax);
     this.#checkCount('versions in the split', split?.length ?? 0, this.#config.versionsMax);
@@ -98,7 +98,7 @@ export class ManagementOperations {
 
   closeBreaker(worker: number): void {
     if (!this.#management.instances().some((instance) => instance.worker === worker)) {
-      throw invalid(`there is no worker ${worker}; the list of instances has those there are`);
+      throw invalid(`there is no worker ${worker}; list the instances to see the workers`);
     }
     this.#management.closeBreaker(worker);
   }
@@ -107,7 +107,7 @@ export class ManagementOperations {
     return this.#management.queues();
   }
 
-  /** Tells the queues at once and then at every interval, until the returned function is called. */
+  /** Reports the queues at once and then at every interval, until the returned function is called. */
   watchQueues(intervalMs: number, watcher: QueueWatcher): () => void {
     const { watchIntervalMsMin, watchIntervalMsMax, watchersMax } = this.#config;
     const wanted = intervalMs === 0 ? watchIntervalMsDefault : intervalMs;
@@ -115,7 +115,10 @@ export class ManagementOperations {
       throw invalid(`the interval must be ${watchIntervalMsMin} to ${watchIntervalMsMax} ms, not ${wanted}`);
     }
     if (this.#watchers >= watchersMax) {
-      throw new InferenceError('server-full', `${watchersMax} callers watch the queues already; ask for them once`);
+      throw new InferenceError(
+        'server-full',
+        `${watchersMax} callers already watch the queues, which is the limit; read them once instead`,
+      );
     }
     const first = this.#management.queues();
     this.#watchers += 1;

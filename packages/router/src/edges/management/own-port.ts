@@ -1,4 +1,4 @@
-/** Management alone, for a port of its own: both faces, Triton's repository calls, OpenAPI and reflection; no inference. */
+/** Management alone, for a port of its own: both interfaces, Triton's repository calls, OpenAPI and reflection; no inference. */
 import type { HttpHandler, RpcError, RpcService } from '@millrace/http';
 import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallTurns } from '../grpc/call-turns.ts';
@@ -25,7 +25,7 @@ export interface ManagementPort {
   /** To be given to `createRpcHandler`, with `errorFrom`. */
   readonly services: readonly RpcService[];
   errorFrom(error: unknown): RpcError;
-  /** Ends the calls that would last as long as the server. */
+  /** Ends the calls that have no end of their own. */
   end(): void;
 }
 

@@ -1,14 +1,14 @@
 import { InferenceError, JsonReader, type JsonSpan, quote, unescapedPart } from '@millrace/protocol';
 import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 
-/** The bytes of a file that JSON carries. Node's reader skips what is not base64; a file must not lose bytes that way. */
+/** Decodes a file from JSON. Node's decoder skips characters that are not base64; a file must not lose bytes that way. */
 export function fileFromBase64(name: string, text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64');
   if (text.length % 4 !== 0 || decodedBytes(text) !== bytes.length) throw notBase64(name);
   return bytes;
 }
 
-/** The same for a string of any length as it lies in JSON, in slices. `grow` is told of the memory that it takes. */
+/** The same in slices, for a JSON string of any length. `grow` is called with the memory that it takes. */
 export function* fileInSlices(
   name: string,
   json: Uint8Array,
@@ -19,7 +19,7 @@ export function* fileInSlices(
   return yield* bytesInSlices(name, json, span);
 }
 
-/** The bytes of a base64 string as it lies in JSON. */
+/** Decodes a base64 string of a JSON text. */
 export function* bytesInSlices(name: string, json: Uint8Array, span: JsonSpan): SliceGenerator<Uint8Array> {
   const reader = new JsonReader(json, span);
   const bytes = Buffer.allocUnsafeSlow(bytesMaxOf(span));

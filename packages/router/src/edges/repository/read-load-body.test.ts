@@ -19,12 +19,12 @@ function read(json: unknown) {
   }
 }
 
-test('no bytes stand for an empty object', () => {
+test('an empty body is an empty object', () => {
   expect(doAtOnce(readLoadBody(new Uint8Array(0), files, () => {}))).toEqual({ body: {}, files: new Map() });
 });
 
 describe('a body with files', () => {
-  test('has them as bytes, read in slices, and empty texts in their places', () => {
+  test('has them as bytes, read in slices, and empty texts instead of them', () => {
     const parameters = { config: '{}', 'file:1/model.onnx': content.toString('base64'), 'file:a.txt': 'YQ==' };
     const loaded = read({ parameters });
     expect(loaded.body).toEqual({ parameters: { config: '{}', 'file:1/model.onnx': '', 'file:a.txt': '' } });
@@ -42,7 +42,7 @@ describe('a body with files', () => {
   });
 
   test.each([
-    ['a character that is none of base64', (text: string) => `${text.slice(0, 200_000)}!${text.slice(200_001)}`],
+    ['a character that is not base64', (text: string) => `${text.slice(0, 200_000)}!${text.slice(200_001)}`],
     ['padding in the middle', (text: string) => `${text.slice(0, 65_532)}YQ==${text.slice(65_536)}`],
     ['a group that is not whole', (text: string) => text.slice(0, -3)],
   ])('is refused by its name for %s', (_, change) => {
@@ -57,6 +57,6 @@ describe('a body with files', () => {
   });
 });
 
-test.each(['[]', '"a"', '1'])('%s is no object', (json) => {
+test.each(['[]', '"a"', '1'])('%s is not an object', (json) => {
   expect(() => read(json)).toThrow('the body must be a JSON object');
 });

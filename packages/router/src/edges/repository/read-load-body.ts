@@ -1,4 +1,4 @@
-/** Bodies that may bring files in base64, of any size: read in slices, the files straight into bytes. */
+/** Reads bodies of any size that may bring files in base64: in slices, the files decoded directly into bytes. */
 import {
   InferenceError,
   type JsonLimits,
@@ -25,13 +25,13 @@ export interface FilesOfBody {
   isFile(key: string): boolean;
 }
 
-/** A body but for its files: a configuration and some names. */
+/** Limits of a body without its files: a configuration and some names. */
 export const loadHeadBytesMax = 256 * 1024;
 
 const limits: JsonLimits = { keysMax: 8192, keyBytesMax: 4096, headBytesMax: loadHeadBytesMax };
 const searchedBytes = 2 * sliceBytes;
 
-/** No bytes at all stand for an empty object. `grow` is told of the memory that the files take. */
+/** An empty body is an empty object. `grow` is called with the memory that the files take. */
 export function* readLoadBody(
   bytes: Uint8Array,
   files: FilesOfBody,

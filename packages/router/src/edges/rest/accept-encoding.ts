@@ -1,8 +1,8 @@
 export type Coding = 'gzip' | 'deflate' | 'identity';
 
 /**
- * The coding a client likes best of those we write. Equal wishes go to gzip, then deflate: whoever names a coding wants
- * it used. Without the field, or when everything we could write is refused, the answer is not compressed.
+ * The coding that a client prefers of those supported. Ties go to gzip, then deflate: a client that names a coding wants
+ * it used. Without the field, or when every supported coding is refused, the answer is not compressed.
  */
 export function chooseCoding(acceptEncoding: string | undefined): Coding {
   if (acceptEncoding === undefined) return 'identity';
@@ -10,7 +10,7 @@ export function chooseCoding(acceptEncoding: string | undefined): Coding {
   const any = weights.get('*') ?? 0;
   const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? any;
   const deflate = weights.get('deflate') ?? any;
-  // Not named, identity is acceptable but never preferred to what is.
+  // Identity is acceptable when it is not named, but never preferred to a named coding.
   const identity = weights.get('identity') ?? 0;
   const best = Math.max(gzip, deflate);
   if (best <= 0 || identity > best) return 'identity';
@@ -30,7 +30,7 @@ function weightFrom(parameters: readonly string[]): number {
   for (const parameter of parameters) {
     const match = /^\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*$/i.exec(parameter);
     if (match !== null) return Math.min(Number(match[1]), 1);
-    // A weight that cannot be read is no wish at all.
+    // A coding with an invalid weight is ignored.
     if (/^\s*q\s*=/i.test(parameter)) return 0;
   }
   return 1;

@@ -35,7 +35,7 @@ async function announce(
   sockets.push(socket);
   await new Promise((resolve) => socket.once('connect', resolve));
   const fields = `host: x\r\ncontent-encoding: ${encoding}\r\nexpect: 100-continue\r\ncontent-length: ${bytes}\r\n`;
-  // The 100 tells that the server has come to want the body.
+  // The 100 shows that the server is ready to read the body.
   const isWanted = new Promise((resolve) => socket.once('data', resolve));
   socket.write(`POST ${request.target} HTTP/1.1\r\n${fields}\r\n`);
   await isWanted;
@@ -62,7 +62,7 @@ test.each(['identity', 'gzip'])(
   },
 );
 
-test('an owner with its share waits and is refused by name, while another is served; then the memory is back', async () => {
+test('an owner at its share waits and is refused, while another is served; then the memory is free again', async () => {
   await serve();
   const held: Socket[] = [];
   const replies: Promise<string>[] = [];

@@ -19,7 +19,7 @@ export class AnswerEncoder {
   readonly #config: RestConfig;
   readonly #slices: SliceQueue;
   readonly #packing: AnswerPacking;
-  /** Shared by all answers: what it writes is taken before anything else runs. */
+  /** Shared by all answers: its text is taken before anything else runs. */
   readonly #writer = new JsonWriter();
 
   constructor(catalogue: Catalogue, config: RestConfig, slices: SliceQueue) {
@@ -37,14 +37,14 @@ export class AnswerEncoder {
   encode(answer: InferAnswer, { form, template }: DecodedRestRequest): EncodedAnswer {
     const known = template?.take(answer);
     if (known !== undefined) return known;
-    const encoded = encodeAnswer(answer, this.#contextOf(answer, form), this.#writer);
+    const encoded = encodeAnswer(answer, this.#optionsOf(answer, form), this.#writer);
     template?.keep(answer, form, encoded);
     return encoded;
   }
 
   encodeInSlices(answer: InferAnswer, form: AnswerForm, caller: string, signal: CancelSignal): Promise<EncodedAnswer> {
     const writer = new JsonWriter(slicedWriterBytes);
-    return this.#slices.run(encodeAnswerInSlices(answer, this.#contextOf(answer, form), writer), caller, signal);
+    return this.#slices.run(encodeAnswerInSlices(answer, this.#optionsOf(answer, form), writer), caller, signal);
   }
 
   /** The answer compressed. */
@@ -59,7 +59,7 @@ export class AnswerEncoder {
       : this.#packing.packLater(pieces, compression, { owner, signal });
   }
 
-  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeOptions {
+  #optionsOf({ model, version }: InferAnswer, form: AnswerForm): EncodeOptions {
     const view = isClassifying(form) ? this.#catalogue.mustFind(model, version) : undefined;
     return { form, view, limits: this.#config };
   }

@@ -1,4 +1,4 @@
-/** The last answer to a request that comes again and again: mostly the next differs from it in its data alone. */
+/** The last answer to a repeated request: the next one mostly differs only in its data. */
 import type { HeaderList } from '@millrace/http';
 import type { Tensor } from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
@@ -18,7 +18,7 @@ interface OutputTemplate extends Omit<Tensor, 'data'> {
   readonly dataBytes: number;
 }
 
-/** Where the template of such answers lies, once there is one. */
+/** Holds the template of such answers, once there is one. */
 export class AnswerTemplateCache {
   #template: AnswerTemplate | undefined = undefined;
 
@@ -26,7 +26,7 @@ export class AnswerTemplateCache {
     return this.#template?.take(answer);
   }
 
-  /** Keeps what another answer with outputs of the same shapes would be made of. */
+  /** Keeps the parts that another answer with outputs of the same shapes can reuse. */
   keep(answer: InferAnswer, form: AnswerForm, encoded: EncodedAnswer): void {
     if (answer.id === '' && answer.outputs.every(({ name }) => isPlainBinary(form, name))) {
       this.#template = new AnswerTemplate(answer, encoded);
@@ -58,7 +58,7 @@ class AnswerTemplate {
     this.#headers = headers;
   }
 
-  /** The answer written, if it is like the one the template was made of. */
+  /** The encoded answer, if it has the same form as the template. */
   take({ id, model, version, outputs }: InferAnswer): EncodedAnswer | undefined {
     const known = this.#outputs;
     if (id !== '' || model !== this.#model || version !== this.#version || outputs.length !== known.length) {

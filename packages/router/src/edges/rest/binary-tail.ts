@@ -1,6 +1,6 @@
 import { InferenceError, quote } from '@millrace/protocol';
 
-/** The bytes behind the JSON of a request, handed out as views in the order of the inputs. */
+/** The bytes after the JSON of a request, handed out as views in the order of the inputs. */
 export class BinaryTail {
   readonly #bytes: Uint8Array;
   readonly #model: string;

@@ -27,7 +27,7 @@ describe('classification', () => {
     expect(dataPlane.releases).toBe(1);
   });
 
-  test('asks for no more than there are, without rows where the model has none', async () => {
+  test('returns at most as many classes as there are, without rows where the model has none', async () => {
     const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m', { isBatched: false })) });
     expect(JSON.parse((await call(ask(100))).text()).outputs[0]).toMatchObject({
       shape: [6],
@@ -60,7 +60,7 @@ describe('classification', () => {
     const { call, dataPlane } = echoEdge({ limits: { classificationElementsMax: 5 } });
     const reply = await call(ask(1));
     expect(reply.status).toBe(413);
-    expect(reply.text()).toContain('at most 5');
+    expect(reply.text()).toContain('more than the 5 that classification accepts');
     expect(dataPlane.releases).toBe(1);
   });
 });

@@ -50,7 +50,7 @@ describe('requests', () => {
     expect(Buffer.compare(await decompress(packed, packing), large)).toBe(0);
   });
 
-  test('a small body that unpacks to much is still unpacked, off the event loop', async () => {
+  test('a small body that expands to a large one is decompressed off the event loop', async () => {
     const packed = gzipSync(new Uint8Array(90_000));
     expect(packed.byteLength).toBeLessThan(limits.zlibSyncBytesMax);
     expect((await decompress(packed, 'gzip')).byteLength).toBe(90_000);
@@ -59,7 +59,7 @@ describe('requests', () => {
   test.each([
     ['at once', gzipSync(new Uint8Array(5_000))],
     ['off the event loop', gzipSync(new Uint8Array(90_000))],
-  ])('what is unpacked %s counts against the memory of the request', async (_, packed) => {
+  ])('a body decompressed %s counts against the memory of the request', async (_, packed) => {
     const refused = decompressInto(packed, unpackingOf('gzip'), parts, memoryOf(4_000));
     await expect(refused).rejects.toBeInstanceOf(MemoryRefused);
     const memory = memoryOf(90_000);
@@ -67,7 +67,7 @@ describe('requests', () => {
     expect(memory.heldBytes).toBe(body.byteLength);
   });
 
-  test('a caller that has its share is refused instead of waiting in a place that others need', async () => {
+  test('a caller at its share is refused instead of occupying a decompression that others need', async () => {
     const memory: RequestMemory = { ...memoryOf(1_000_000), hold: () => {}, isWaiting: true };
     const packed = gzipSync(new Uint8Array(900_000));
     const unpacking = unpackingOf('gzip', { bytesMax: 1_000_000 });
@@ -86,7 +86,7 @@ describe('requests', () => {
     });
   });
 
-  test('JSON has a limit of its own, in its own words', async () => {
+  test('JSON has a limit and a message of its own', async () => {
     const refused = decompress(gzipSync(new Uint8Array(5_000_000)), 'gzip', { isJson: true, bytesMax: 70_000 });
     await expect(refused).rejects.toMatchObject({
       code: 'request-too-large',
@@ -94,7 +94,7 @@ describe('requests', () => {
     });
   });
 
-  test('no more than the maximum are unpacked at once, and a caller that leaves while it waits ends its own', async () => {
+  test('at most the maximum are decompressed at once, and a caller that disconnects while waiting ends its own', async () => {
     const gate = new TurnGate(2);
     const bomb = gzipSync(new Uint8Array(5_000_000));
     const caller = new Cancellation();
@@ -111,7 +111,7 @@ describe('requests', () => {
     expect([gate.inside, gate.waiting]).toEqual([0, 0]);
   });
 
-  test('a caller that leaves ends the unpacking of its body', async () => {
+  test('a caller that disconnects ends the decompression of its body', async () => {
     const caller = new Cancellation();
     const unpacking = unpackingOf('gzip', { signal: caller, bytesMax: 1e9 });
     const body = gzipSync(new Uint8Array(5_000_000));

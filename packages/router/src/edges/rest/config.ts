@@ -1,10 +1,10 @@
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 
-/** What people write; everything is optional. */
+/** The options of the REST edge; all are optional. */
 export interface RestOptions {
   /** The JSON of a request: all of it, or the part before binary tensor data. */
   readonly jsonBytesMax?: number;
-  /** The JSON of a request but for the data of tensors: names, shapes, parameters and keys that are ignored. */
+  /** The JSON of a request without the data of tensors: names, shapes, parameters and ignored keys. */
   readonly jsonHeadBytesMax?: number;
   /** Elements of all inputs of a request together whose data is JSON. */
   readonly jsonElementsMax?: number;
@@ -57,7 +57,7 @@ export const restDefaults: RestConfig = Object.freeze({
   retryAfterSeconds: 1,
 });
 
-/** What a buffer in Node and an `Inference-Header-Content-Length` can both say. */
+/** The largest size for both a Node.js buffer and `Inference-Header-Content-Length`. */
 const bytesMaxMax = 2 ** 31 - 1;
 
 const ranges: Readonly<Record<keyof RestOptions, readonly [min: number, max: number]>> = {

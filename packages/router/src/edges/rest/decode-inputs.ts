@@ -1,4 +1,4 @@
-/** Reads the `inputs` of a request. What can only be known once all of the JSON is read is left as `PendingInput`. */
+/** Reads the `inputs` of a request. An input that needs the rest of the JSON is returned as `PendingInput`. */
 import assert from 'node:assert';
 import {
   type Datatype,
@@ -26,7 +26,7 @@ export interface InputLimits {
   readonly jsonElementsMax: number;
 }
 
-/** An input whose tensor lies in its JSON, has yet to be read from it, or lies in the bytes behind all of the JSON. */
+/** An input whose tensor was read from the JSON, is still to be read from it, or is in the bytes after the JSON. */
 export type PendingInput =
   | { readonly tensor: Tensor }
   | { readonly tensor: undefined; readonly head: InputHead; readonly span: JsonSpan }
@@ -39,7 +39,7 @@ export function readInputs(reader: JsonReader, limits: InputLimits): PendingInpu
   reader.beginArray();
   while (reader.nextElement()) {
     if (inputs.length === limits.inputsMax) {
-      throw new InferenceError('request-too-large', `the request has more than ${limits.inputsMax} inputs`);
+      throw new InferenceError('request-too-large', `the request has more than ${limits.inputsMax} inputs; send fewer`);
     }
     const input = readInput(reader, inputs.length, limits);
     const { name, shape } = input.tensor ?? input.head;
@@ -100,7 +100,7 @@ function readInput(reader: JsonReader, index: number, limits: InputLimits): Pend
     } else if (key === 'data') {
       long = reader.takeLong();
       if (long !== undefined) continue;
-      // Clients put the data last; then its elements go straight to where they belong, in one pass.
+      // Clients put the data last; then its elements are written directly into the tensor, in one pass.
       if (name === undefined || datatype === undefined || shape === undefined) span = reader.takeSpan();
       else data = readTensorData(reader, { name, datatype, shape });
     } else reader.skipValue();

@@ -13,7 +13,10 @@ export function readOutputs(reader: JsonReader, limits: OutputLimits): Map<strin
   reader.beginArray();
   while (reader.nextElement()) {
     if (outputs.size === limits.outputsMax) {
-      throw new InferenceError('request-too-large', `the request names more than ${limits.outputsMax} outputs`);
+      throw new InferenceError(
+        'request-too-large',
+        `the request names more than ${limits.outputsMax} outputs; name fewer`,
+      );
     }
     const [name, form] = readOutput(reader, outputs.size, limits);
     if (outputs.has(name))

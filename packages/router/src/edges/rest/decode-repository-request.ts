@@ -1,4 +1,4 @@
-/** What the bodies of Triton's model repository extension say. */
+/** Reads the bodies of Triton's model repository extension. */
 import { InferenceError, type JsonObject, type JsonValue, quote } from '@millrace/protocol';
 import type { LoadOverrides } from '../../management/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';

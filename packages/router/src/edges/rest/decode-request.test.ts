@@ -86,7 +86,7 @@ describe('requests', () => {
     expect(reply.text()).toContain('"data":[NaN,Infinity,-Infinity]');
   });
 
-  test('parameters, wanted outputs and the version are passed on; what the edge understood is not', async () => {
+  test('parameters, wanted outputs and the version are passed on, except the parameters of the edge', async () => {
     const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(viewOf('a/b')) });
     const request = jsonRequest(
       '{"parameters":{"priority":3,"sequence_id":18446744073709551615,"note":"n","flag":true,"timeout":2500,"binary_data_output":false},' +
@@ -117,7 +117,7 @@ describe('requests', () => {
     ['{"sequence_id":0,"sequence_start":true}', undefined],
     ['{"sequence_id":"","sequence_end":true}', undefined],
     ['{"sequence_start":true}', undefined],
-  ])('a place in a sequence: %s', async (parameters, sequence) => {
+  ])('the position in a sequence: %s', async (parameters, sequence) => {
     const { call, dataPlane } = echoEdge();
     const inputs = '[{"name":"x","datatype":"BOOL","shape":[1],"data":[true]}]';
     expect((await call(jsonRequest(`{"parameters":${parameters},"inputs":${inputs}}`))).status).toBe(200);
@@ -152,7 +152,7 @@ describe('requests', () => {
     }
   });
 
-  test('packed bodies are unpacked; the header length is that of the JSON inside', async () => {
+  test('bodies are decompressed; the header length is that of the JSON inside', async () => {
     const { call } = echoEdge();
     const plain = binaryRequest({ inputs: [input('x', 'FP32', [2], binarySize(8))] }, floats);
     const headers = [...(plain.headers ?? []), ['content-encoding', 'gzip'] as const];

@@ -15,7 +15,7 @@ import { noRestRequestParameters } from './request-parameters.ts';
 
 export const headerLengthField = 'inference-header-content-length';
 
-/** Everything but the body that says what is asked. */
+/** The description of a request, apart from its body. */
 export interface RequestFrame {
   readonly model: string;
   /** Empty: the one the model prefers. */
@@ -30,7 +30,7 @@ export interface RequestFrame {
 export interface DecodedRestRequest {
   readonly request: InferRequest;
   readonly form: AnswerForm;
-  /** Where answers like one another are remembered, if the request is. */
+  /** The cache of answer templates, if the request is cached. */
   readonly template: AnswerTemplateCache | undefined;
 }
 
@@ -45,7 +45,7 @@ export class RequestDecoder {
     this.#jsons = new InferJsonReader(limits);
   }
 
-  /** Whether the request has more JSON than may be read at once. */
+  /** Whether the request has too much JSON to be read at once. */
   isLong({ jsonBytes }: RequestFrame, body: Uint8Array): boolean {
     return (jsonBytes ?? body.byteLength) > sliceBytes;
   }
@@ -56,7 +56,7 @@ export class RequestDecoder {
     return decodedFrom(frame, body, jsonBytes, this.#jsons.read(body, jsonBytes));
   }
 
-  /** The same in slices. What is said of the inputs is checked against the model before their data is read. */
+  /** The same in slices. The declared inputs are checked against the model before their data is read. */
   *decodeInSlices(
     frame: RequestFrame,
     body: Uint8Array,

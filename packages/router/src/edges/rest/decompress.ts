@@ -1,4 +1,4 @@
-/** Content codings of requests. Whatever a body claims to unpack to, no more than the limit is ever unpacked. */
+/** Content codings of requests. A body is never decompressed beyond the limit. */
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
 import { MemoryRefused, type RequestMemory, type TurnGate } from '@millrace/http';
 import { type CancelSignal, InferenceError, quote } from '@millrace/protocol';
@@ -42,7 +42,7 @@ export interface BodyUnpacking {
   readonly signal: CancelSignal;
 }
 
-/** What all unpackings of an edge share. */
+/** Shared by all decompressions of an edge. */
 export interface UnpackingParts {
   /** Up to this size a body is unpacked at once. */
   readonly zlibSyncBytesMax: number;
@@ -51,11 +51,11 @@ export interface UnpackingParts {
 }
 
 /**
- * How far a small body may unpack on the event loop; at a thousandfold it could otherwise hold everyone up for tens of
+ * How far a small body may expand on the event loop; expanded a thousandfold it could otherwise block it for tens of
  * milliseconds.
  */
 const syncExpansionMax = 16;
-/** So much may come out of any body at once. */
+/** Every body may expand to this size at once. */
 const syncBytesMin = 4096;
 
 /** Pieces of this size come back from the thread that unpacks. */
@@ -106,7 +106,7 @@ function unpack(packed: Uint8Array, unpacking: BodyUnpacking, memory: RequestMem
         fail(error);
         return;
       }
-      // To wait in here would keep the others waiting.
+      // Waiting here would block the other bodies.
       if (memory.isWaiting) fail(new MemoryRefused());
     });
     unpacker.once('end', () => {

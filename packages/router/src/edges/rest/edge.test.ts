@@ -46,7 +46,7 @@ describe('server', () => {
     expect(JSON.parse(process.text())).toEqual({ live: isLive, ready: isReady });
   });
 
-  test('unknown paths and methods are answered in the words of the protocol', async () => {
+  test('unknown paths and methods are answered in the form of the protocol', async () => {
     const { call } = echoEdge();
     const missing = await call({ target: '/v2/nothing' });
     expect([missing.status, missing.text()]).toEqual([404, expect.stringMatching(/^\{"error":"Not Found: /)]);
@@ -93,7 +93,7 @@ describe('models', () => {
     });
   });
 
-  test('a model that is not there is a 404 with its name', async () => {
+  test('an unknown model is a 404 with its name', async () => {
     const unknown = await call({ target: '/v2/models/no' });
     expect([unknown.status, unknown.text()]).toEqual([404, `{"error":"Request for unknown model: 'no' is not found"}`]);
     expect((await call({ target: '/v2/models/m/versions/99' })).text()).toContain(`'m' version 99 is not found`);
@@ -110,7 +110,7 @@ describe('models', () => {
     }
   });
 
-  test('a catalogue that fails is a defect, not a model that is not ready', async () => {
+  test('a catalogue that throws is an internal error, not a model that is not ready', async () => {
     const mustFind = () => {
       throw new TypeError('secret detail');
     };
@@ -121,7 +121,7 @@ describe('models', () => {
     expect(edge.errors).toHaveLength(1);
   });
 
-  test('a model that is loading says so, and when to ask again', async () => {
+  test('a model that is loading is refused with a retry delay', async () => {
     const mustFind = () => {
       throw new InferenceError('model-not-ready', 'the model is loading');
     };
@@ -249,7 +249,7 @@ describe('options', () => {
   });
 });
 
-test('a caller is told by its address, or by the field that the operator trusts', async () => {
+test('a caller is identified by its address, or by the field that the operator trusts', async () => {
   const peer = { address: '10.0.0.9', port: 1, isEncrypted: false, owner: '10.0.0.9', isTrustedProxy: false };
   const request = { ...jsonRequest({ inputs: [] }), peer };
   const headers = [...(request.headers ?? []), ['millrace-caller', 'team-a'] as const];

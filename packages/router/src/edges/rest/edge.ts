@@ -13,11 +13,11 @@ export interface RestEdgeOptions extends OpenInferenceParts {
   /** Of other edges that share its port and its OpenAPI document. */
   readonly routes?: readonly Route[];
   readonly limits?: RestOptions;
-  /** Left out, callers are told apart by the owners of their connections. */
+  /** Left out, callers are distinguished by the owners of their connections. */
   readonly callers?: CallerRule;
   /** Where work on large bodies takes turns with that of other edges; one of its own unless given. */
   readonly slices?: SliceQueue;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -30,18 +30,18 @@ describe('failures', () => {
     [1000, '1'],
     [1001, '2'],
     [59_500, '60'],
-  ])('an error that knows when to come again says so in whole seconds: %s ms', async (retryAfterMs, seconds) => {
+  ])('a retry delay is reported in whole seconds: %s ms', async (retryAfterMs, seconds) => {
     const reply = await failing(new InferenceError('wait-too-long', 'later', { retryAfterMs }), 7).call(request);
     expect(reply.headers.get('retry-after')).toBe(seconds);
   });
 
-  test('an error that a repetition does not mend says nothing of one', async () => {
+  test('an error that cannot be retried has no retry delay', async () => {
     const reply = await failing(new InferenceError('deadline-exceeded', 'too late')).call(request);
     expect(reply.status).toBe(504);
     expect(reply.headers.has('retry-after')).toBe(false);
   });
 
-  test('a defect is reported inside and hidden outside', async () => {
+  test('an unexpected error is reported to the operator and hidden from the caller', async () => {
     const { call, errors } = failing(new TypeError('secret detail'));
     const reply = await call(request);
     expect(reply.status).toBe(500);

@@ -16,11 +16,11 @@ const utf8 = new TextEncoder();
 export interface RestErrorOptions {
   /** What `retry-after` says where nothing better is known. */
   readonly retryAfterSeconds: number;
-  /** Hears of defects; the caller is told only that there was one. */
+  /** Called with unexpected errors; the caller sees only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 
-/** `{"error": …}` as Triton's clients expect it. Nothing but the message of an `InferenceError` ever leaves. */
+/** `{"error": …}` as Triton's clients expect it. Only messages of an `InferenceError` are sent. */
 export function encodeError(error: unknown, options: RestErrorOptions): HttpResponse {
   if (isDefect(error)) options.onError(error);
   const { code, kind, message, retryAfterMs } = inferenceErrorFrom(error);
@@ -36,19 +36,19 @@ export function encodeError(error: unknown, options: RestErrorOptions): HttpResp
   return { status: kind.http, headers, body: utf8.encode(JSON.stringify({ error: message })) };
 }
 
-/** The field knows whole seconds only: rounded up, or callers would come too early. */
+/** The field takes whole seconds: rounded up, so that callers do not retry too early. */
 function wholeSecondsFrom(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
-/** What is thrown because of what a client did. */
+/** Errors caused by a client. */
 const expected = [InferenceError, BodyTooLarge, BodyAborted, CallerGone, MemoryRefused] as const;
 
 function isDefect(error: unknown): boolean {
   return !expected.some((kind) => error instanceof kind);
 }
 
-/** What the caller is told of anything that was thrown. */
+/** Converts anything that was thrown into the error for the caller. */
 export function inferenceErrorFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
   if (error instanceof BodyTooLarge) {
@@ -60,7 +60,7 @@ export function inferenceErrorFrom(error: unknown): InferenceError {
   return new InferenceError('internal', 'the server failed on this request; its log says why');
 }
 
-/** The same answer without a body: what Triton says where only the status counts. */
+/** The same answer without a body, as in Triton where only the status counts. */
 export function withoutBody(status: number, headers: HeaderList = []): HttpResponse {
   return { status, headers: [['content-type', 'text/plain'], ...headers] };
 }

@@ -16,14 +16,14 @@ export function encodeModelMetadata(view: ModelView, versions: readonly string[]
   });
 }
 
-/** Beyond the protocol, where clients look for what is: an object of parameters. */
+/** An extension of the protocol: an object of parameters, where clients expect additional fields. */
 function sharingParameters({ sharesRuns, verdict, reason }: RunSharing): JsonValue {
   const node = verdict.kind === 'independent' ? {} : { row_verdict_node: verdict.node };
   return { shares_runs: sharesRuns, row_verdict: verdict.kind, ...node, shares_runs_reason: reason };
 }
 
 export function encodeModelConfig(view: ModelView): HttpResponse {
-  // The same values; only the seam's type also promises not to change them.
+  // The same values; only the type differs, by `readonly`.
   return jsonResponse(view.config as JsonValue);
 }
 

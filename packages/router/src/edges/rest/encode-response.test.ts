@@ -63,7 +63,7 @@ describe('answers', () => {
     expect(Buffer.compare(reply.body, Buffer.concat([Buffer.from(header), floats]))).toBe(0);
   });
 
-  test('binary_data_output speaks of outputs that are not listed, and of no others', async () => {
+  test('binary_data_output applies only to outputs that are not listed', async () => {
     const { call } = echoEdge();
     const parameters = { binary_data_output: true };
     const all = await call(jsonRequest({ inputs: two, parameters }));
@@ -126,7 +126,7 @@ describe('answers', () => {
   });
 });
 
-describe('packed answers', () => {
+describe('compressed answers', () => {
   const zeros = { inputs: [input('x', 'UINT8', [4000], binarySize(4000))], parameters: { binary_data_output: true } };
   const request = (acceptEncoding: string, size = 4000) => {
     const plain = binaryRequest(
@@ -153,7 +153,7 @@ describe('packed answers', () => {
     expect(dataPlane.releases).toBe(1);
   });
 
-  test('a small answer, and one nobody wants packed, goes out as it is', async () => {
+  test('a small answer, and one without an accepted coding, is not compressed', async () => {
     const { call } = echoEdge();
     expect((await call(request('gzip', 16))).headers.has('content-encoding')).toBe(false);
     expect((await call(request('gzip;q=0'))).headers.has('content-encoding')).toBe(false);

@@ -1,4 +1,4 @@
-/** An answer as JSON with binary tensors behind it. Binary outputs leave from where they lie. */
+/** An answer as JSON with binary tensors behind it. Binary outputs are sent without a copy. */
 
 import type { HeaderList } from '@millrace/http';
 import {
@@ -39,8 +39,8 @@ export function isLongToEncode({ outputs }: InferAnswer, form: AnswerForm): bool
 }
 
 /** `writer` is left clean, also when this throws. */
-export function encodeAnswer(answer: InferAnswer, context: EncodeOptions, writer: JsonWriter): EncodedAnswer {
-  const { form, view, limits } = context;
+export function encodeAnswer(answer: InferAnswer, options: EncodeOptions, writer: JsonWriter): EncodedAnswer {
+  const { form, view, limits } = options;
   try {
     const binary: Uint8Array[] = [];
     beginAnswer(writer, answer);
@@ -63,10 +63,10 @@ export function encodeAnswer(answer: InferAnswer, context: EncodeOptions, writer
 /** The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. */
 export function* encodeAnswerInSlices(
   answer: InferAnswer,
-  context: EncodeOptions,
+  options: EncodeOptions,
   writer: JsonWriter,
 ): SliceGenerator<EncodedAnswer> {
-  const { form, view, limits } = context;
+  const { form, view, limits } = options;
   const binary: Uint8Array[] = [];
   const json: Uint8Array[] = [];
   beginAnswer(writer, answer);

@@ -1,4 +1,4 @@
-/** Statistics as Triton's clients read them. perf_analyzer ends when a member is missing, so all of them are always there. */
+/** Statistics as Triton's clients read them. perf_analyzer exits when a member is missing, so all are always present. */
 import type { HttpResponse } from '@millrace/http';
 import type { JsonValue } from '@millrace/protocol';
 import type { BatchStatistics, Duration, VersionStatistics } from '../../management/statistics.ts';

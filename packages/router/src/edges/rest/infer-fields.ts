@@ -1,4 +1,4 @@
-/** What the header fields say of an inference, read once for a client that repeats its head. */
+/** The header fields of an inference, read once for a client that repeats its head. */
 import type { HeaderFields } from '@millrace/http';
 import { timeoutField, timeoutMsFromField } from '../request-deadline.ts';
 import { headerLengthField, jsonBytesFromField } from './decode-request.ts';
@@ -18,7 +18,7 @@ export class InferFields {
   }
 }
 
-/** Throws where a field says something that cannot be. */
+/** Throws for an invalid field. */
 export function inferFieldsFrom(headers: HeaderFields): InferFields {
   const { memo } = headers;
   if (memo instanceof InferFields) return memo;
@@ -27,7 +27,7 @@ export function inferFieldsFrom(headers: HeaderFields): InferFields {
   return fields;
 }
 
-/** A field that was sent in several lines is one list. */
+/** A field that was sent several times is one list. */
 function takeJoined(headers: HeaderFields, name: string): string | undefined {
   const values = headers.getAll(name);
   return values.length > 1 ? values.join(', ') : values[0];

@@ -1,4 +1,4 @@
-/** The JSON of an inference request, but for tensors that lie behind it. */
+/** Reads the JSON of an inference request; binary tensors follow it. */
 import {
   beginTensorData,
   continueTensorData,
@@ -26,7 +26,7 @@ import {
 
 export interface DecodeLimits extends InputLimits, OutputLimits {
   readonly jsonBytesMax: number;
-  /** The JSON but for the data of tensors. */
+  /** The JSON without the data of tensors. */
   readonly jsonHeadBytesMax: number;
   /** Keys of one JSON object, among them the parameters of a request, an input or an output. */
   readonly keysMax: number;
@@ -38,11 +38,11 @@ export interface InferJson {
   readonly inputs: readonly PendingInput[];
   readonly outputs: readonly string[];
   readonly form: AnswerForm;
-  /** For answers to JSON that is remembered. */
+  /** For answers to cached JSON. */
   readonly template: AnswerTemplateCache | undefined;
 }
 
-/** JSON up to here is remembered, and so many of them. */
+/** Size of JSON that is cached, and number of cached requests. */
 export const knownJsonBytesMax = 1024;
 const knownJsonsMax = 64;
 
@@ -52,8 +52,8 @@ interface Known {
 }
 
 /**
- * Reads JSON, or knows it from before: with binary tensors a client sends the same JSON over and over, with other
- * bytes behind it, and so do all clients of one program. What is remembered depends on nothing but those bytes.
+ * Reads JSON, or takes it from a cache: with binary tensors a client repeats the same JSON with other
+ * bytes behind it, and so do all clients of one program. A cached result depends only on those bytes.
  */
 export class InferJsonReader {
   readonly #limits: DecodeLimits;
@@ -69,21 +69,21 @@ export class InferJsonReader {
   /** `body[0, jsonBytes)`. */
   read(body: Uint8Array, jsonBytes: number): InferJson {
     if (jsonBytes > knownJsonBytesMax) return this.#read(body.subarray(0, jsonBytes), undefined);
-    const place = placeOf(body, jsonBytes);
-    const known = this.#known[place];
+    const position = cachePositionOf(body, jsonBytes);
+    const known = this.#known[position];
     if (known !== undefined && known.bytes.length === jsonBytes && isPrefix(known.bytes, body)) return known.json;
     const bytes = copyOf(body, 0, jsonBytes);
     const json = this.#read(bytes, undefined);
-    // An id mostly comes once: remembered, it would only take the place of what comes again.
+    // An id mostly comes once: cached, it would only replace JSON that is repeated.
     if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
-      this.#known[place] = { bytes, json: { ...json, template: new AnswerTemplateCache() } };
+      this.#known[position] = { bytes, json: { ...json, template: new AnswerTemplateCache() } };
     }
     return json;
   }
 
   /**
    * The same for JSON of any length, in slices. Everything but the data of tensors is read first and given to `check`,
-   * which throws what is wrong with it; `grow` is told of the memory that the tensors take.
+   * which throws for an invalid request; `grow` is called with the memory that the tensors take.
    */
   *readInSlices(
     bytes: Uint8Array,
@@ -92,7 +92,7 @@ export class InferJsonReader {
   ): SliceGenerator<InferJson> {
     const longValues = new LongValues(bytes);
     let step = nextSliceBytes(0);
-    // Looking takes less time than reading.
+    // A cache lookup takes less time than reading.
     for (; !longValues.step(2 * step); step = nextSliceBytes(step)) yield;
     yield;
     const json = this.#read(bytes, longValues);
@@ -117,7 +117,7 @@ function* readTensorInSlices(
   grow: (bytes: number) => void,
 ): SliceGenerator<Tensor> {
   const reader = new JsonReader(bytes, span);
-  // Text is never longer as a tensor than as JSON but for its prefixes, which take the place of quotes and commas.
+  // Text is never longer as a tensor than as JSON except for its prefixes, which replace quotes and commas.
   grow(takeByteSize(head.datatype, head.shape) ?? 2 * (span.end - span.start));
   const target = beginTensorData(reader, head);
   let step = nextSliceBytes(0);
@@ -126,8 +126,8 @@ function* readTensorInSlices(
   return { ...head, data: target.take() };
 }
 
-/** Where such JSON would lie. JSON of other models differs in its length, or in the names that stand in its first half. */
-function placeOf(body: Uint8Array, jsonBytes: number): number {
+/** The position of such JSON in the cache. JSON of other models differs in its length, or in the names in its first half. */
+function cachePositionOf(body: Uint8Array, jsonBytes: number): number {
   let hash = jsonBytes;
   for (let at = jsonBytes >> 4; at < jsonBytes; at += 1 + (jsonBytes >> 3))
     hash = (hash * 31 + (body[at] as number)) | 0;

@@ -1,4 +1,4 @@
-/** How an inference is asked for: its path, its header fields, its body. */
+/** The routes of inference: path, header fields and body. */
 import { z } from 'zod';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import { jsonContent, type Route } from '../routing/route.ts';

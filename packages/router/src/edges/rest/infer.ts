@@ -20,11 +20,11 @@ export interface RestInferDependencies {
   readonly config: RestConfig;
   readonly callers: CallerRule;
   readonly slices: SliceQueue;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 
-/** A body of so many bytes, or of a length that is not known, is not small. */
+/** A body of this size, or of unknown length, is not small. */
 const bytesMaxOfSmall = sliceBytes;
 
 export class RestInferOperation {
@@ -52,7 +52,7 @@ export class RestInferOperation {
     this.#onError = onError;
   }
 
-  /** What goes wrong is an answer too. */
+  /** Errors become answers too. */
   run(http: HttpRequest, model: string, version: string): Promise<HttpResponse> {
     return new Promise((respond) => new InferCall(this, http, model, version, respond).begin());
   }
@@ -94,12 +94,12 @@ class InferCall implements BodyReceiver {
       const fields = inferFieldsFrom(headers);
       this.#fields = fields;
       this.#caller = callers.callerOf(headers, peer);
-      // A model that is not there or not ready is no reason to read much.
+      // A large body is not read for a model that does not exist or is not ready.
       if ((body.lengthBytes ?? bytesMaxOfSmall) >= bytesMaxOfSmall) catalogue.mustFind(this.#model, this.#version);
       const { packing, jsonBytes } = fields;
       if (jsonBytes !== undefined && jsonBytes > config.jsonBytesMax)
         throw jsonTooLarge(jsonBytes, config.jsonBytesMax);
-      // Without a length of its JSON a body is nothing else.
+      // Without a length of its JSON, the whole body is JSON.
       const bytesMax =
         jsonBytes === undefined ? Math.min(config.jsonBytesMax, config.bodyBytesMax) : config.bodyBytesMax;
       if (packing !== undefined) {
@@ -166,7 +166,7 @@ class InferCall implements BodyReceiver {
     this.#respond(this.#operation.encodeError(error));
   }
 
-  /** There is no request to speak of: it was cut off, too large or senseless. */
+  /** The request could not be read: it was cut off, too large or malformed. */
   onBodyFailed(error: unknown): void {
     const { dataPlane, config } = this.#operation;
     const isJson = error instanceof BodyTooLarge && error.bytesMax < config.bodyBytesMax;

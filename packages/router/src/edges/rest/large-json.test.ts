@@ -98,7 +98,7 @@ describe('a large request', () => {
     expect(counted.count).toBeLessThanOrEqual(8);
   });
 
-  test('goes on where another ready version of the model takes it', async () => {
+  test('is accepted where another ready version of the model takes it', async () => {
     const other = viewOf('m', { version: '2', inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 40_000] }] });
     const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m'), other) });
     expect((await call(request())).status).toBe(200);
@@ -106,7 +106,7 @@ describe('a large request', () => {
     expect(asked.status).toBe(400);
   });
 
-  test('is not read on when its caller has left', async () => {
+  test('is not read further when its caller has disconnected', async () => {
     const caller = new Cancellation();
     const due: (() => void)[] = [];
     const slices = new SliceQueue((run) => due.push(run));
@@ -134,7 +134,7 @@ describe('a large request', () => {
     expect(reply.text()).toContain(message);
   });
 
-  test('with megabytes of keys that mean nothing is refused at its limit, before they are read', async () => {
+  test('with megabytes of unknown keys is refused at its limit, before they are read', async () => {
     const counted = countedSlices();
     const { call } = echoEdge({ catalogue: view('FP32', [-1, 40_000]), slices: counted.slices });
     const ignored = JSON.stringify(Array(100_000).fill({ a: 1 }));
@@ -180,7 +180,7 @@ describe('an error', () => {
       },
     ],
     ['a deadline', { inputs: [], parameters: { millrace_timeout_ms: 'y'.repeat(50_000) } }],
-  ])('repeats the beginning of what was sent and no more: %s', async (_, json) => {
+  ])('quotes only the beginning of what was sent: %s', async (_, json) => {
     const { call } = echoEdge();
     const reply = await call(jsonRequest(json));
     expect(reply.status).toBe(400);

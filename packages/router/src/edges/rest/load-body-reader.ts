@@ -1,4 +1,4 @@
-/** Bodies of calls that manage models: JSON, maybe packed, maybe with files; read within limits and in slices. */
+/** Reads bodies of calls that manage models within limits and in slices: JSON, possibly compressed, possibly with files. */
 import type { HttpRequest } from '@millrace/http';
 import { type FilesOfBody, type LoadBody, readLoadBody } from '../repository/read-load-body.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';

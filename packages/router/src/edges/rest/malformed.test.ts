@@ -40,7 +40,7 @@ describe('without a socket', () => {
     expect(errorCatalogue[code as keyof typeof errorCatalogue].http).toBe(status);
     expect(dataPlane.requests).toEqual([]);
     expect(errors).toEqual([]);
-    // Whatever reached the operation is counted; a path that leads nowhere is nobody's failed inference.
+    // Requests that reached the operation are counted; an unknown path is not a failed inference.
     const isInference =
       request.target.includes('/infer') && !unrouted.has(code) && name !== 'a model that cannot be decoded';
     expect(dataPlane.refusals.splice(0)).toEqual(isInference ? [code] : []);

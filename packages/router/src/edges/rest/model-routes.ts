@@ -1,4 +1,4 @@
-/** What a model is: its metadata, its configuration, and whether it is ready. */
+/** Metadata, configuration and readiness of a model. */
 import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
@@ -21,7 +21,7 @@ export function modelRoutes(dependencies: ModelRoutesDependencies): readonly Rou
       method: 'GET',
       suffix: '',
       name: 'Metadata',
-      summary: 'What a model takes and gives',
+      summary: 'Inputs and outputs of a model',
       responses: {
         200: { description: 'The metadata', content: jsonContent(modelMetadataSchema) },
         404: refusals[404],
@@ -55,7 +55,7 @@ export function modelRoutes(dependencies: ModelRoutesDependencies): readonly Rou
   ];
 }
 
-/** A model that is not there is as little ready as one that is loading: the status is the same, as probes expect. */
+/** An unknown model gets the same status as one that is loading, as probes expect. */
 function modelReady(catalogue: Catalogue, model: string, version: string): HttpResponse {
   const problem = takeReadinessProblem(catalogue, model, version);
   if (problem === undefined) return withoutBody(200);

@@ -34,14 +34,14 @@ function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-test('the request that is bent below is valid as it stands', async () => {
+test('the request that is mutated below is valid unchanged', async () => {
   const reply = await echoEdge().call(valid);
   expect(reply.status).toBe(200);
   expect(reply.text()).toContain('"data":["abc",""]');
 });
 
 describe('a request cut at any byte', () => {
-  test('is refused with an honest header length and reaches nothing', async () => {
+  test('is refused with a correct header length and does not reach the data plane', async () => {
     const { call, dataPlane, errors } = echoEdge();
     for (let length = 0; length < valid.body.byteLength; length++) {
       const reply = await call({ ...valid, body: valid.body.subarray(0, length) });
@@ -71,7 +71,7 @@ describe('a request cut at any byte', () => {
   });
 });
 
-describe('a request bent at random', () => {
+describe('a request mutated at random', () => {
   const tokens = [
     '{',
     '}',

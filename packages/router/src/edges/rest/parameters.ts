@@ -24,7 +24,10 @@ function readParameter(reader: JsonReader, key: string, where: string): Paramete
     case 'number': {
       const value = reader.readNumber();
       if (typeof value === 'bigint' && (value < integerMin || value > integerMax)) {
-        throw new InferenceError('invalid-request', `${where}parameter ${quote(key)} is beyond 64-bit integers`);
+        throw new InferenceError(
+          'invalid-request',
+          `${where}parameter ${quote(key)} is out of the range of 64-bit integers`,
+        );
       }
       return value;
     }
@@ -61,11 +64,11 @@ export function takeNatural(
   throw new InferenceError('invalid-request', `${where}parameter ${quote(key)} must be an integer of ${min} or more`);
 }
 
-/** The parameters that make an input or output live in shared memory, which this server does not offer. */
+/** Refuses the parameters for shared memory, which this server does not support. */
 export function refuseSharedMemory(parameters: ReadonlyMap<string, ParameterValue>, what: string): void {
   if (!parameters.has('shared_memory_region')) return;
   throw new InferenceError(
     'unsupported',
-    `Client shared memory is disabled: this server does not offer it, so ${what} must travel in the message`,
+    `Client shared memory is disabled: this server does not support it; send ${what} in the message`,
   );
 }

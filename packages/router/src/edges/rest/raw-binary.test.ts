@@ -35,7 +35,7 @@ describe('raw binary requests', () => {
     expect(Buffer.compare(reply.body.subarray(reply.body.byteLength - body.byteLength), body)).toBe(0);
   });
 
-  test('inputs that may be left out are left out', async () => {
+  test('optional inputs are left out', async () => {
     const threshold = { name: 'threshold', datatype: 'FP32', shape: [], isOptional: true, hasDefault: true } as const;
     const view = viewOf('m', { inputs: [threshold, { name: 'x', datatype: 'FP32', shape: [-1, 2] }] });
     const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(view) });
@@ -63,9 +63,9 @@ describe('raw binary requests', () => {
     ],
     ['two free dimensions', [{ name: 'x', datatype: 'FP32', shape: [-1, -1] }], 'more than one free dimension'],
     ['half an element', [{ name: 'x', datatype: 'FP64', shape: [-1, 3] }], 'not a multiple of the 24'],
-    ['another size', [{ name: 'x', datatype: 'FP32', shape: [3] }], 'takes 12 bytes, and the body has 8'],
+    ['another size', [{ name: 'x', datatype: 'FP32', shape: [3] }], 'takes 12 bytes, but the body has 8'],
     ['several BYTES elements', [{ name: 'x', datatype: 'BYTES', shape: [2] }], 'more than one element'],
-    ['a dimension of nothing', [{ name: 'x', datatype: 'FP32', shape: [-1, 0] }], 'not a multiple of the 0'],
+    ['a dimension of 0', [{ name: 'x', datatype: 'FP32', shape: [-1, 0] }], 'not a multiple of the 0'],
   ] as const)('%s cannot be guessed from bytes', async (_, inputs, message) => {
     const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(viewOf('m', { inputs, isBatched: false })) });
     const reply = await call(raw(floats));

@@ -1,13 +1,13 @@
-/** A request that is nothing but the bytes of its one input: everything else is taken from the model. */
+/** A request that consists of the bytes of its only input: everything else is taken from the model. */
 import { type Datatype, datatypes, encodeBytesElements, InferenceError, quote, type Tensor } from '@millrace/protocol';
 import type { ModelView } from '../../model/model-view.ts';
 
 export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
-  // What may be left out is left out.
+  // Optional inputs are left out.
   const inputs = view.inputs.filter(({ isOptional }) => isOptional !== true);
   const [input] = inputs;
   if (inputs.length !== 1 || input === undefined) {
-    throw refusal(view, `it needs ${inputs.length} inputs, and a raw binary request carries exactly one`);
+    throw refusal(view, `it needs ${inputs.length} inputs, but a raw binary request carries exactly one`);
   }
   const { name, datatype } = input;
   // The whole request is one row.
@@ -25,16 +25,16 @@ export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
   }
   const sizeBytes = shape.reduce((count, dimension) => count * dimension, datatypes[datatype].bytes);
   if (sizeBytes !== body.byteLength) {
-    throw refusal(view, `input ${quote(name)} takes ${sizeBytes} bytes, and the body has ${body.byteLength}`);
+    throw refusal(view, `input ${quote(name)} takes ${sizeBytes} bytes, but the body has ${body.byteLength}`);
   }
   return { name, datatype, shape, data: body };
 }
 
-/** One element: the body. Its length is put before it, as the data of BYTES has it. */
+/** One element: the body. Its length is put before it, as in the data of BYTES. */
 function bytesInput(view: ModelView, name: string, shape: number[], body: Uint8Array): Tensor {
   const ones = shape.map((dimension) => (dimension === -1 ? 1 : dimension));
   if (ones.some((dimension) => dimension !== 1)) {
-    throw refusal(view, `BYTES input ${quote(name)} has more than one element, and a raw binary request carries one`);
+    throw refusal(view, `BYTES input ${quote(name)} has more than one element, but a raw binary request carries one`);
   }
   return { name, datatype: 'BYTES', shape: ones, data: encodeBytesElements([body]) };
 }

@@ -3,13 +3,13 @@ import type { SliceQueue } from '../slices/slice-queue.ts';
 import { type BodyUnpacking, decompressBody, type UnpackingParts } from './decompress.ts';
 
 export interface UnpackingLimits {
-  /** Up to this size a body is unpacked at once. */
+  /** Up to this size a body is decompressed at once. */
   readonly zlibSyncBytesMax: number;
-  /** Larger ones that are unpacked at the same time; others wait. */
+  /** Larger bodies that are decompressed at the same time; others wait. */
   readonly unpackingsMax: number;
 }
 
-/** Reads the bodies of one edge, whose unpackings take turns. */
+/** Reads the bodies of one edge, whose decompressions take turns. */
 export class BodyReader {
   readonly #parts: UnpackingParts;
 
@@ -17,7 +17,7 @@ export class BodyReader {
     this.#parts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
   }
 
-  /** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
+  /** The decompressed body of a request; its memory is counted as it arrives and as it is decompressed. */
   async read(
     { body, memory }: HttpRequest,
     bytesMax: number,

@@ -21,7 +21,7 @@ async function answerTo(edge: ReturnType<typeof echoEdge>, request: InjectedRequ
   return { json: JSON.parse(Buffer.from(body.subarray(0, jsonBytes)).toString('utf8')), data: [...data] };
 }
 
-describe('a request whose JSON came before', () => {
+describe('a request with repeated JSON', () => {
   test('is answered with its own tensors, time after time', async () => {
     const edge = echoEdge();
     for (let at = 0; at < 5; at++) {
@@ -72,7 +72,7 @@ describe('a request whose JSON came before', () => {
     await answerTo(edge, binaryRequest(asked([1, 2]), floats(1, 2)));
   });
 
-  test('is known by its bytes, not by the memory they lay in', async () => {
+  test('is found by its bytes, not by their buffer', async () => {
     const edge = echoEdge();
     const first = binaryRequest(asked([1, 2]), floats(1, 2));
     await answerTo(edge, first);
@@ -81,7 +81,7 @@ describe('a request whose JSON came before', () => {
     expect((await edge.call(first)).status).toBe(400);
   });
 
-  test('may ask for JSON: nothing of the answer before is used', async () => {
+  test('may ask for JSON: nothing of the previous answer is used', async () => {
     const edge = echoEdge();
     const request = { inputs: [input('x', 'FP32', [1, 2], binarySize(8))] };
     for (const value of [1.5, 2.5]) {
@@ -90,7 +90,7 @@ describe('a request whose JSON came before', () => {
     }
   });
 
-  test('has its data read each time when that lies in the JSON', async () => {
+  test('has its data read each time when it is in the JSON', async () => {
     const edge = echoEdge();
     for (const value of [1, 2, 1]) {
       const reply = await edge.call(jsonRequest({ inputs: [input('x', 'FP32', [1, 2], { data: [value, 0] })] }));
@@ -99,10 +99,10 @@ describe('a request whose JSON came before', () => {
   });
 });
 
-describe('what is remembered of JSON', () => {
+describe('the cache of JSON', () => {
   const bytes = (json: unknown): Uint8Array => Buffer.from(JSON.stringify(json));
 
-  test('is what it means, for JSON up to knownJsonBytesMax without data and without an id', () => {
+  test('holds JSON up to knownJsonBytesMax without data and without an id', () => {
     const reader = new InferJsonReader(restDefaults);
     const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
     const second = (json: unknown) => {
@@ -118,7 +118,7 @@ describe('what is remembered of JSON', () => {
     expect(second(withId)).not.toBe(read(withId));
   });
 
-  test('stays, whatever ids come in between', () => {
+  test('keeps its entries, whatever ids come in between', () => {
     const reader = new InferJsonReader(restDefaults);
     const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
     read(asked([1, 2]));
@@ -127,7 +127,7 @@ describe('what is remembered of JSON', () => {
     expect(read(asked([1, 2]))).toBe(known);
   });
 
-  test('never stands for other JSON of the same length', () => {
+  test('never returns an entry for other JSON of the same length', () => {
     const reader = new InferJsonReader(restDefaults);
     for (let round = 0; round < 2; round++) {
       for (let letter = 0; letter < 26; letter++) {

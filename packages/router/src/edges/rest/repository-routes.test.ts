@@ -61,9 +61,9 @@ test.each([
   ['/models/spare/load', { parameters: { 'file:1/m': 'AA' } }, "the content of 'file:1/m' is not base64"],
   ['/models/spare/load', { parameters: { 'file:1/m': 'AAAA' } }, 'add the parameter config'],
   ['/models/spare/unload', { parameters: { unload_dependents: 1 } }, "'unload_dependents' must be true or false"],
-])('%s with %j is a 400', async (path, body, words) => {
+])('%s with %j is a 400', async (path, body, message) => {
   const { status, text } = await edge().post(path, body);
-  expect([status, text]).toEqual([400, expect.stringContaining(words)]);
+  expect([status, text]).toEqual([400, expect.stringContaining(message)]);
 });
 
 test.each(['/one/index', '/one/models/mill/load', '/one/models/mill/unload'])(

@@ -31,7 +31,7 @@ const refusals = {
   503: { description: 'The server is not in a mode that allows it', content: jsonContent(errorSchema) },
 };
 
-/** Also for a repository by name, which is refused: there is one, whatever its folders. */
+/** Also for a repository by name, which is refused: all folders form one repository without a name. */
 export function repositoryRoutes(dependencies: RepositoryDependencies): readonly Route[] {
   const { management, config, slices, onError } = dependencies;
   const bodies = new LoadBodyReader(config, slices);
@@ -67,7 +67,7 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
     {
       path: '/models/{model}/load',
       operationId: 'repositoryModelLoad',
-      summary: 'Load a model, or load it anew; answered when it is served',
+      summary: 'Load a model, or reload it; answered when it is served',
       request: {
         description: 'Nothing, or what to load instead of the repository’s',
         content: jsonContent(repositoryLoadSchema),
@@ -81,9 +81,12 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
     {
       path: '/models/{model}/unload',
       operationId: 'repositoryModelUnload',
-      summary: 'Unload a model; what was accepted is still answered',
-      request: { description: 'Nothing, or whether its parts go too', content: jsonContent(repositoryUnloadSchema) },
-      responses: { 200: { description: 'It is not served any more, or never was' }, ...refusals },
+      summary: 'Unload a model; accepted requests are still answered',
+      request: {
+        description: 'Nothing, or whether to unload its dependents too',
+        content: jsonContent(repositoryUnloadSchema),
+      },
+      responses: { 200: { description: 'It is no longer served, or never was' }, ...refusals },
       handler: operation(async ({ body }, model) => {
         const parameters = parametersOf(body);
         const isWithDependents = booleanMember(parameters, 'unload_dependents');
@@ -105,7 +108,7 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
   ]);
 }
 
-/** What is not known is left out, as Triton leaves it out. */
+/** Unknown values are left out, as in Triton. */
 function indexEntry({ name, version, state, reason }: IndexEntry): JsonValue {
   return {
     name,

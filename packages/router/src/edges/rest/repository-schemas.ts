@@ -1,4 +1,4 @@
-/** What the OpenAPI document says of the bodies of Triton's model repository extension. */
+/** The bodies of Triton's model repository extension in the OpenAPI document. */
 import { z } from 'zod';
 
 export const indexRequestSchema = z.object({ ready: z.boolean().optional() });

@@ -4,7 +4,7 @@ import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts
 import { scheduleKeys, sequenceIdMax, sequenceStepFrom, takeSequenceId } from '../schedule-parameters.ts';
 import { takeBoolean, takeNatural } from './parameters.ts';
 
-/** What the request's own parameters mean to the edge, and what is left for the model. */
+/** The request's parameters, separated into those for the edge and those for the model. */
 export interface RestRequestParameters {
   readonly isBinaryByDefault: boolean;
   readonly timeoutMs: number | undefined;

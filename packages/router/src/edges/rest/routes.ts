@@ -15,7 +15,7 @@ export interface RestDependencies extends OpenInferenceParts {
   readonly config: RestConfig;
   readonly callers: CallerRule;
   readonly slices: SliceQueue;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 

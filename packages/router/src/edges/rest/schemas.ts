@@ -1,12 +1,12 @@
-/** What the OpenAPI document says of bodies. The decoder is stricter and faster than these, and a test keeps them in step. */
+/** The bodies in the OpenAPI document. The decoder is stricter and faster than these schemas, and a test keeps both consistent. */
 import { datatypes } from '@millrace/protocol';
 import { z } from 'zod';
 
 const parameters = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
-  .describe('Named values; those a model does not know it ignores');
+  .describe('Named values; a model ignores those that it does not know');
 const requestParameters = parameters.describe(
-  'Named values; those a model does not know it ignores. millrace_timeout_ms: deadline of the request, in milliseconds ' +
+  'Named values; a model ignores those that it does not know. millrace_timeout_ms: deadline of the request, in milliseconds ' +
     'from now, as the header millrace-timeout-ms. timeout: microseconds that it may wait, where the queue of its model allows it',
 );
 const datatype = z.enum(Object.keys(datatypes) as [string, ...string[]]).meta({ id: 'Datatype' });

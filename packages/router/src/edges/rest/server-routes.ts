@@ -1,4 +1,4 @@
-/** The server itself: whether it is up and ready, and what it offers. */
+/** Liveness, readiness and metadata of the server. */
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
 import { withoutBody } from './encode-error.ts';
@@ -24,10 +24,10 @@ export function serverRoutes(dependencies: OpenInferenceParts): readonly Route[]
       method: 'GET',
       path: '/healthz',
       operationId: 'healthz',
-      summary: 'Whether the process is up, for probes that know no protocol',
+      summary: 'Whether the process is up, for probes without a protocol',
       responses: {
-        200: { description: 'It is', content: jsonContent(healthSchema) },
-        503: { description: 'It is not', content: jsonContent(healthSchema) },
+        200: { description: 'It is up', content: jsonContent(healthSchema) },
+        503: { description: 'It is not up', content: jsonContent(healthSchema) },
       },
       handler: () => jsonResponse({ live: health.isLive, ready: health.isReady }, health.isLive ? 200 : 503),
     },
@@ -35,7 +35,7 @@ export function serverRoutes(dependencies: OpenInferenceParts): readonly Route[]
       method: 'GET',
       path: '/v2',
       operationId: 'serverMetadata',
-      summary: 'What the server is and which extensions it offers',
+      summary: 'Name, version and extensions of the server',
       responses: { 200: { description: 'The metadata', content: jsonContent(serverMetadataSchema) } },
       handler: () => jsonResponse({ name, version, extensions }),
     },

@@ -53,7 +53,7 @@ test('a binary request is answered in binary over a socket', async () => {
   expect(edge.dataPlane.releases).toBe(1);
 });
 
-test('a client that hangs up while the model runs cancels the inference, and its late answer is released', async () => {
+test('a client that disconnects while the model runs cancels the inference, and its late answer is released', async () => {
   let begun: () => void = () => {};
   const isRunning = new Promise<void>((resolve) => {
     begun = resolve;
@@ -89,7 +89,7 @@ test('a client that hangs up while the model runs cancels the inference, and its
   expect([reason, releases]).toEqual(['cancelled', 1]);
 });
 
-test('a client that hangs up in the middle of a large answer releases it, once', async () => {
+test('a client that disconnects in the middle of a large answer releases it, once', async () => {
   const data = new Uint8Array(64 * 1024 * 1024);
   let released: () => void = () => {};
   const isReleased = new Promise<void>((resolve) => {

@@ -69,7 +69,7 @@ test('all models and one version have paths of their own', async () => {
   });
 });
 
-test('the extension is offered where there are statistics, and only there', async () => {
+test('the extension is listed only where there are statistics', async () => {
   expect(JSON.parse((await get('/v2')).text).extensions).toContain('statistics');
   const bare = echoEdge();
   expect(JSON.parse((await bare.call({ target: '/v2' })).text()).extensions).not.toContain('statistics');

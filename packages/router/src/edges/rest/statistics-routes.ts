@@ -50,7 +50,7 @@ export function statisticsRoutes(dependencies: StatisticsDependencies): readonly
       method: 'GET',
       path: '/v2/models/stats',
       operationId: 'statistics',
-      summary: 'What all served versions have done so far',
+      summary: 'Statistics of all served versions',
       responses: { 200: responses[200] as Route['responses'][number] },
       handler: () => {
         try {
@@ -64,7 +64,7 @@ export function statisticsRoutes(dependencies: StatisticsDependencies): readonly
       method: 'GET',
       suffix: '/stats',
       name: 'Statistics',
-      summary: 'What a model has done so far',
+      summary: 'Statistics of a model',
       responses,
       run: (_, model, version) => encodeStatistics(statistics.of(model, version)),
     }),

@@ -25,12 +25,12 @@ function emptyNode(): Node {
 
 /**
  * A tree over path segments. A literal segment wins over a parameter, and the tree is walked back where the literal
- * leads nowhere, so `/v2/models/stats` and `/v2/models/{model}/ready` may stand side by side.
+ * does not match, so `/v2/models/stats` and `/v2/models/{model}/ready` can coexist.
  */
 export class PathTree {
   readonly #root = emptyNode();
 
-  /** Throws on two routes with the same method and path: that is a mistake of the program. */
+  /** Throws for two routes with the same method and path, which is a programming error. */
   add(route: Route): void {
     let node = this.#root;
     const parameterNames: string[] = [];

@@ -18,7 +18,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** Schemas with an `id` in their metadata become components, the others stand where they are used. */
+/** Schemas with an `id` in their metadata become components, the others are inlined. */
 export function openApiDocument(info: OpenApiInfo, routes: readonly Route[]): OpenApiDocument {
   const named = new NamedSchemas();
   const paths: Record<string, Record<string, unknown>> = {};
@@ -114,7 +114,7 @@ function bodyFrom(body: BodyDeclaration, named: NamedSchemas): Schema {
   return { description: body.description, content: Object.fromEntries(content) };
 }
 
-/** zod gathers schemas with an id under `$defs` of each schema that uses them; OpenAPI wants them in one place. */
+/** zod gathers schemas with an id under `$defs` of each schema that uses them; OpenAPI wants them in one list. */
 class NamedSchemas {
   readonly components: Record<string, Schema> = {};
   /** Most routes have the same bodies, those of errors above all. */

@@ -1,4 +1,4 @@
-/** What an edge declares of one operation. The declaration is data: the router matches it, OpenAPI describes it. */
+/** The declaration of one operation of an edge. It is data: the router matches it, and OpenAPI is generated from it. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
 import type { z } from 'zod';
 
@@ -15,7 +15,7 @@ export function jsonContent(schema: z.ZodType): { readonly 'application/json': z
   return { 'application/json': schema };
 }
 
-/** A request that matched, with what the path and the query said. */
+/** A request that matched, with the values of its path and query. */
 export interface RoutedRequest {
   readonly request: HttpRequest;
   /** By name as in the template, percent-decoded. */
@@ -32,7 +32,7 @@ export interface Route {
   readonly summary: string;
   /** Schemas of path parameters. A segment that does not fit is another path: the answer is 404. */
   readonly parameters?: Readonly<Record<string, z.ZodType<string>>>;
-  /** Schema of the query. A query that does not fit is a 400; what it does not name is let through. */
+  /** Schema of the query. An invalid query is a 400; fields that the schema does not name are allowed. */
   readonly query?: z.ZodObject;
   /** Schemas of header fields that mean something to this operation; the handler reads them itself. */
   readonly headers?: Readonly<Record<string, z.ZodType>>;

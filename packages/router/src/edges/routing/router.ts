@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { type PathMatch, PathTree } from './match-path.ts';
 import type { Route, RoutedRequest } from './route.ts';
 
-/** How a path that leads nowhere is answered: in the words of the edge that owns the router. */
+/** Encodes the answer to an unknown path in the form of the edge that owns the router. */
 export type EncodeRefusal = (error: InferenceError, request: HttpRequest) => HttpResponse;
 
-/** Paths that are remembered, and what one may measure: a server is asked for the same few, over and over. */
+/** Limits of the cache of matched paths: their number, and the length of one. Clients repeat the same few. */
 export const knownPathsMax = 256;
 const knownPathCharactersMax = 256;
 
@@ -52,19 +52,22 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
   };
 }
 
-/** The same in memory of its own: a path is mostly a piece of the text of a head, and what remembers it would keep all of that. */
+/** A copy in memory of its own: a path is mostly a slice of a request head, which a cached path would keep alive. */
 function ownText(text: string): string {
   if (text.length > knownPathCharactersMax) return text;
   const own = Buffer.from(text, 'latin1').toString('latin1');
   return own === text ? own : text;
 }
 
-/** Of a path that is told back; more of it would help nobody. */
+/** Longest quotation of a path in an error message. */
 const pathCharactersMax = 200;
 
-/** Triton's words first, because its clients look for them. */
+/** Begins with Triton's text, because its clients search for it. */
 function notFound({ path }: HttpRequest): InferenceError {
-  return new InferenceError('not-found', `Not Found: ${shortened(path, pathCharactersMax)} is no path of this server`);
+  return new InferenceError(
+    'not-found',
+    `Not Found: ${shortened(path, pathCharactersMax)} is not a path of this server`,
+  );
 }
 
 function methodNotAllowed({ method, path }: HttpRequest, allowed: string): InferenceError {
@@ -84,7 +87,7 @@ function routedFrom(route: Route, match: PathMatch, request: HttpRequest): Route
     if (value === undefined) {
       return new InferenceError(
         'invalid-request',
-        `the ${name} in the path is not valid percent-encoded UTF-8; encode it with encodeURIComponent or its like`,
+        `the ${name} in the path is not valid percent-encoded UTF-8; encode it with encodeURIComponent or an equivalent`,
       );
     }
     const schema = route.parameters?.[name];
@@ -94,7 +97,7 @@ function routedFrom(route: Route, match: PathMatch, request: HttpRequest): Route
   if (route.query === undefined) return { request, parameters, query: noQuery };
   const query = route.query.safeParse(Object.fromEntries(new URLSearchParams(request.query)));
   if (!query.success) {
-    return new InferenceError('invalid-request', `the query does not fit: ${z.prettifyError(query.error)}`);
+    return new InferenceError('invalid-request', `the query is invalid: ${z.prettifyError(query.error)}`);
   }
   return { request, parameters, query: query.data };
 }

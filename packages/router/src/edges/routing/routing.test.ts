@@ -67,13 +67,13 @@ describe('matching', () => {
     async (target) =>
       expect(await call('GET', target)).toMatchObject({
         status: 404,
-        text: `Not Found: ${target} is no path of this server`,
+        text: `Not Found: ${target} is not a path of this server`,
       }),
   );
 
-  test('a long path is not told back whole', async () => {
+  test('a long path is shortened in the error', async () => {
     const { text } = await call('GET', `/${'x'.repeat(5000)}`);
-    expect(text).toMatch(/^Not Found: \/x+… \(\d+ characters\) is no path of this server$/);
+    expect(text).toMatch(/^Not Found: \/x+… \(\d+ characters\) is not a path of this server$/);
     expect(text.length).toBeLessThan(300);
   });
 
@@ -84,7 +84,7 @@ describe('matching', () => {
     expect(await call('PUT', '/search')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });
   });
 
-  test('a path asked for again leads where it led, whatever was asked for in between', async () => {
+  test('a repeated path leads to the same route, whatever came in between', async () => {
     for (let round = 0; round < 2; round++) {
       for (let at = 0; at <= knownPathsMax; at++) {
         const { text } = await call('GET', `/v2/models/m${at}`);
@@ -100,7 +100,7 @@ describe('matching', () => {
     }
   });
 
-  test('of a path that is remembered nothing is kept but itself, not the head it came in', () => {
+  test('a cached path does not keep its request head in memory', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const router = createRouter([route('POST', '/v2/models/{model}/infer')], () => ({ status: 404, headers: [] }));
@@ -146,7 +146,7 @@ describe('matching', () => {
     expect(await call('GET', '/search')).toMatchObject({ status: 400 });
   });
 
-  test('a path declared twice is a mistake of the program', () => {
+  test('a path declared twice throws', () => {
     const refuse = () => ({ status: 500, headers: [] });
     expect(() => createRouter([route('GET', '/a/{b}'), route('GET', '/a/{b}')], refuse)).toThrow(/declared twice/);
     expect(() => createRouter([route('GET', '/a/{b}'), route('POST', '/a/{c}')], refuse)).toThrow(/another name/);

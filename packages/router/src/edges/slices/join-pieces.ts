@@ -3,7 +3,7 @@ import type { SliceGenerator } from './slice-queue.ts';
 /** Bytes that are copied between two pauses. */
 const copiedBytes = 1024 * 1024;
 
-/** The pieces as one, which are given up as they are copied so that both are not held to the end. */
+/** Joins the pieces; each is released once it is copied, so that not both are held to the end. */
 export function* joinPieces(pieces: (Uint8Array | undefined)[]): SliceGenerator<Uint8Array> {
   if (pieces.length === 1) return pieces[0] as Uint8Array;
   let bytes = 0;

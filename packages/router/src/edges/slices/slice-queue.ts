@@ -1,6 +1,6 @@
 /**
  * Work that would hold the event loop for long, done in slices: a generator that yields after each. One slice of one
- * piece of work runs in a turn of the loop, so that many at once take longer and hold nobody up.
+ * piece of work runs in a turn of the loop, so that many at once take longer and do not block the loop.
  */
 import { OwnerRotation } from '@millrace/http';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
@@ -46,7 +46,7 @@ export class SliceQueue {
     return this.#queued.size;
   }
 
-  /** What the work returns or throws. Work that nobody wants any more is ended at its next slice. */
+  /** Resolves or rejects with the outcome of the work. Cancelled work is ended at its next slice. */
   run<Result>(work: SliceGenerator<Result>, owner: string, signal: CancelSignal): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.#queued.add(owner, { owner, signal, work, resolve: resolve as (result: unknown) => void, reject });

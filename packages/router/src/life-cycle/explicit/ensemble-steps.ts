@@ -7,8 +7,8 @@ import { takeLocation } from './load-location.ts';
 import { stepOrderOf } from './step-order.ts';
 
 /**
- * Has the models that an ensemble needs loaded, those that others need first; nothing for other models. `loadStep`
- * resolves to why one cannot be loaded, empty when it is. Returns all that is wrong.
+ * Loads the models that an ensemble needs, those that others need first; does nothing for other models. `loadStep`
+ * resolves to why a model cannot be loaded, empty when it is. Returns all problems.
  */
 export async function loadStepsOf(
   ensemble: ModelLocation,
@@ -17,7 +17,7 @@ export async function loadStepsOf(
 ): Promise<readonly string[]> {
   const { models, ensembles, circle } = await stepOrderOf(ensemble, (step) => takeLocation(locations, step));
   if (circle.length > 0) {
-    return [`it is made of itself (${circle.join(', which is made of ')}); take it out of one of them`];
+    return [`it contains itself (${circle.join(', which contains ')}); remove it from the steps of one of them`];
   }
   const problems = await Promise.all(models.map(loadStep));
   for (const step of ensembles) problems.push(await loadStep(step));

@@ -1,5 +1,5 @@
 /**
- * Loads and unloads that somebody asks for, with or without a configuration and files of their own. What was asked for
+ * Loads and unloads by request, with or without a configuration and files of their own. What was requested
  * is remembered by requested-loads.ts, uploaded files are kept by override-files.ts and removed by load-folders.ts, and
  * each attempt is carried out by load-attempts.ts.
  */
@@ -18,7 +18,7 @@ import { OverrideFiles, type OverrideFilesOptions } from './override-files.ts';
 import { RequestedLoads } from './requested-loads.ts';
 import { type SavedLoad, SavedLoads } from './saved-loads.ts';
 
-/** Triton's words, in both of the modes in which the repository alone decides, and what to do. */
+/** Triton's message, in both of the modes in which the repository alone decides, and what to do. */
 const loadNotAllowedText =
   'explicit model load / unload is not allowed if polling is enabled; start the server with --model-control-mode explicit';
 
@@ -49,7 +49,7 @@ export class ExplicitLoads {
     return this.#requested.unloaded;
   }
 
-  /** Reads what is to be loaded at the start: what was asked for before, and `names`. Returns what cannot be served. */
+  /** Reads the models to load at the start: those requested before a restart, and `names`. Returns what cannot be served. */
   async restore(names: readonly string[]): Promise<readonly ModelFailure[]> {
     const { contents, reader } = this.#parts;
     const loads = await this.#requested.restore(names);
@@ -121,7 +121,7 @@ export class ExplicitLoads {
   async #loadStep(name: string): Promise<string> {
     try {
       await this.#turns.inTurn(name, async () => {
-        // Its files came with a load: those in the repository are another model's.
+        // Its files came with a load, so files of the same name in the repository do not count.
         if (this.#folders.has(name)) return;
         const locations = await this.#parts.reader.locations();
         await this.#loadAs(name, await this.#requested.loadFor(name, undefined, locations), locations, false);
@@ -136,7 +136,7 @@ export class ExplicitLoads {
   async #unload(name: string): Promise<void> {
     const { contents, models, reader } = this.#parts;
     const statuses = models.statuses().filter((status) => status.name === name);
-    // One that could not be read has a status, too, and may have been asked for before a restart.
+    // A model that could not be read has a status too, and may have been requested before a restart.
     if (statuses.length === 0 && !contents.has(name)) {
       if (!(await reader.locations()).has(name)) {
         throw new InferenceError('unknown-model', `failed to unload ${quote(name)}, there is no such model`);

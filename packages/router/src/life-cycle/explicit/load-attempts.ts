@@ -1,4 +1,4 @@
-/** One attempt to load a model: whether it may be loaded, reading it, having it served, and waiting for the outcome. */
+/** One attempt to load a model: checks whether it may be loaded, reads it, has it served and waits for the outcome. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { ServedModels } from '../../catalogue/served-models.ts';
 import { failureReason } from '../../model/failure-reason.ts';
@@ -20,7 +20,7 @@ export interface LoadAttemptsParts {
   readonly contents: LibraryContents;
   readonly loader: RevisionLoader;
   readonly models: ServedModels;
-  /** Told what keeps a model from being loaded. */
+  /** Called with what keeps a model from being loaded. */
   readonly onUnreadable: (failures: readonly ModelFailure[]) => void;
 }
 
@@ -33,7 +33,7 @@ export class LoadAttempts {
     this.#code = new UploadedCode(parts.isUploadedCodeAllowed);
   }
 
-  /** Throws for a load that cannot be right or that may not be, before anything of it is written. */
+  /** Throws for a load that is invalid or not allowed, before anything of it is written. */
   async check(name: string, overrides: LoadOverrides): Promise<void> {
     checkLoad(name, overrides);
     await this.#code.refuse(name, overrides, () => this.#parts.reader.locations());
@@ -55,22 +55,22 @@ export class LoadAttempts {
     const failures = [...reading.failures, ...(read === undefined ? [] : stepFailures(models, read.definition))];
     if (failures.length > 0) this.refuse(name, load.folder !== undefined || locations.has(name), failures);
     contents.put(name, [], read);
-    // One that failed before, or is not served, is tried again although its files are the same.
+    // A model that failed before, or is not served, is loaded again although its files are the same.
     if (contents.revisionsOf(name).some((revision) => loader.hasFailed(revision))) contents.renew(name);
     contents.apply();
     const reason = await this.#outcomeOf(name, read?.definition);
     if (reason === '') return;
-    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model ${quote(name)}: ${reason}`));
+    throw new InferenceError('model-not-ready', models.redactPaths(`load failed for model ${quote(name)}: ${reason}`));
   }
 
-  /** All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many. */
+  /** All or nothing: on failure the served versions continue. An unknown name is not recorded, because callers may invent many. */
   refuse(name: string, isKnown: boolean, failures: readonly ModelFailure[]): never {
     const { contents, models, onUnreadable } = this.#parts;
     if (isKnown || contents.has(name)) contents.put(name, failures, undefined);
     onUnreadable(failures);
     throw new InferenceError(
       'invalid-request',
-      models.callerWords(`failed to load ${quote(name)}, ${failures.map(failureReason).join('; ')}`),
+      models.redactPaths(`failed to load ${quote(name)}, ${failures.map(failureReason).join('; ')}`),
     );
   }
 
@@ -78,7 +78,7 @@ export class LoadAttempts {
   async #outcomeOf(name: string, definition: ModelDefinition | undefined): Promise<string> {
     const { contents, loader, models } = this.#parts;
     const reasons = await Promise.all(contents.revisionsOf(name).map((revision) => loader.outcomeOf(revision)));
-    // No load fails of a model without instances: whether it can be served is in its state.
+    // A model without instances has no load that could fail: its state says whether it can be served.
     const isLoaded = definition?.instanceCount !== 0;
     const failed = models.statuses().filter((status) => status.name === name && status.state === 'failed');
     const all = isLoaded ? reasons : [...reasons, ...failed.map((status) => status.reason)];

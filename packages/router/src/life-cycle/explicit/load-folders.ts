@@ -1,7 +1,7 @@
 import type { RevisionLoader } from '../revisions/revision-loader.ts';
 import type { OverrideFiles } from './override-files.ts';
 
-/** Which model is loaded from which folder of uploaded files, and when such a folder can be removed. */
+/** Tracks which model is loaded from which folder of uploaded files, and removes folders that are no longer used. */
 export class LoadFolders {
   readonly #files: OverrideFiles;
   readonly #loader: RevisionLoader;
@@ -25,7 +25,7 @@ export class LoadFolders {
     if (before !== undefined) void this.#removeLater(before);
   }
 
-  /** Files go when nothing that was loaded from them is left: a worker that is lost is loaded from them again. */
+  /** Removes files once nothing loaded from them is left: until then a replaced worker loads from them again. */
   async #removeLater(folder: string): Promise<void> {
     await this.#loader.whenForgotten((revision) =>
       revision.plan.members.some(({ version }) => version.path.startsWith(`${folder}/`)),

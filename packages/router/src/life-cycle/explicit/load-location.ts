@@ -19,7 +19,7 @@ export async function locationOfLoad(
   return 'problems' in found ? found : withConfig(found, config);
 }
 
-/** Of a load as it was asked for: before its files are written, its configuration is all that is known of them. */
+/** The location of a requested load whose files are not written yet: only its configuration is known. */
 export function locationOfRequest(name: string, config: string | undefined, locations: ModelLocations): ModelLocation {
   const sent = { name, path: name, isSingleFile: false, hasConfig: false, versions: [] };
   return withConfig(takeLocation(locations, name) ?? sent, config);

@@ -1,4 +1,4 @@
-/** Changes of one model come one after the other; those of different models do not wait for each other. */
+/** Serialises the changes of one model; those of different models do not wait for each other. */
 export class ModelTurns {
   /** By model: the end of the last change. */
   readonly #turns = new Map<string, Promise<unknown>>();

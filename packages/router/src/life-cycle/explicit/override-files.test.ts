@@ -7,7 +7,7 @@ import { fileNameBytesMax, filePathBytesMax, OverrideFiles, overrideFilesMax } f
 
 const bytes = Buffer.from('x');
 
-test('files of a load lie in a folder that only the server can read, and go with it', async () => {
+test('files of a load are in a folder that only the server can read, and are removed when it stops', async () => {
   const files = new OverrideFiles({});
   const folder = await files.write(
     'm',
@@ -23,7 +23,7 @@ test('files of a load lie in a folder that only the server can read, and go with
   expect(existsSync(dirname(folder))).toBe(false);
 });
 
-test('with a place to keep them they stay until they are removed', async () => {
+test('with a folder to keep them they stay until they are removed', async () => {
   const state = await mkdtemp(join(tmpdir(), 'millrace-state-'));
   try {
     const files = new OverrideFiles({ stateFolder: join(state, 'loads') });
@@ -61,7 +61,7 @@ test.each([
   expect(existsSync(join(tmpdir(), 'millrace-never-made'))).toBe(false);
 });
 
-test('a file cannot be a folder, too', async () => {
+test('a path cannot be both a file and a folder', async () => {
   const state = join(tmpdir(), 'millrace-never-made');
   const files = new Map(['1/a', '1/a/b/c'].map((path) => [path, bytes]));
   await expect(new OverrideFiles({ stateFolder: state }).write('m', files)).rejects.toMatchObject({

@@ -7,21 +7,21 @@ import { staysInside } from '../../repository/label-file.ts';
 
 /** Files in one load. */
 export const overrideFilesMax = 1024;
-/** What file systems take. */
+/** The limit of file systems. */
 export const fileNameBytesMax = 255;
-/** Leaves room in what file systems take for the folder that they are put into. */
+/** Below the limit of file systems, to leave room for the path of the folder. */
 export const filePathBytesMax = 1024;
 
 export interface OverrideFilesOptions {
-  /** There they outlive the server; without one they go with it. */
+  /** Files in it are kept after the server stops; without it they are removed then. */
   readonly stateFolder?: string | undefined;
-  /** Where they are when they are not kept; the system's folder for temporary files unless given. */
+  /** The folder for files that are not kept; the system's folder for temporary files unless given. */
   readonly temporaryFolder?: string | undefined;
   /** The group that may read them, beside the server's user. */
   readonly readerGroup?: number | undefined;
 }
 
-/** Model files that came with a load, each load's in a folder of its own that only the server and its workers may read. */
+/** Stores model files that came with loads, each load in a folder of its own that only the server and its workers may read. */
 export class OverrideFiles {
   readonly #stateFolder: string | undefined;
   readonly #temporaryFolder: string;
@@ -34,17 +34,17 @@ export class OverrideFiles {
     this.#readerGroup = readerGroup;
   }
 
-  /** Whether what is written is there after a restart. */
+  /** Whether files are kept over a restart. */
   get isKept(): boolean {
     return this.#stateFolder !== undefined;
   }
 
-  /** Writes the files of a load; the folder stands for the model's. */
+  /** Writes the files of a load; returns the folder, which replaces the model's in the repository. */
   async write(model: string, files: ReadonlyMap<string, Uint8Array>): Promise<string> {
     if (files.size > overrideFilesMax) {
       throw new InferenceError(
         'request-too-large',
-        `${files.size} files are more than the ${overrideFilesMax} of one load`,
+        `the load has ${files.size} files, more than the ${overrideFilesMax} allowed; put the model into the repository`,
       );
     }
     for (const path of files.keys()) checkPath(path);
@@ -60,12 +60,12 @@ export class OverrideFiles {
     return folder;
   }
 
-  /** How a folder is named in what is kept: the store may be moved, and its files with it. */
+  /** The name of a folder in the stored record: relative, because the store may be moved together with its files. */
   nameOf(folder: string): string {
     return basename(folder);
   }
 
-  /** Where the files are that were kept under a name, or under the whole path of a folder that was elsewhere then. */
+  /** The path of files that were kept under a name, or under the absolute path of a folder that has been moved since. */
   folderOf(name: string): string {
     return join(this.#stateFolder ?? '', basename(name));
   }
@@ -74,7 +74,7 @@ export class OverrideFiles {
     await rm(folder, { recursive: true, force: true });
   }
 
-  /** Removes what was left behind by loads that were never finished: a server that was killed could not. */
+  /** Removes the files of unfinished loads, which a server that was killed could not remove. */
   async keepOnly(folders: ReadonlySet<string>): Promise<void> {
     if (this.#stateFolder === undefined) return;
     for (const name of await readdir(this.#stateFolder).catch((): string[] => [])) {
@@ -83,7 +83,7 @@ export class OverrideFiles {
     }
   }
 
-  /** The server ends: what it was not asked to keep goes. */
+  /** Removes the files that are not to be kept; called when the server stops. */
   async close(): Promise<void> {
     if (this.#temporary !== undefined) await this.remove(await this.#temporary);
   }
@@ -91,7 +91,7 @@ export class OverrideFiles {
   async #writeFile(folder: string, path: string, bytes: Uint8Array): Promise<void> {
     const full = join(folder, path);
     await mkdir(dirname(full), { recursive: true });
-    // What is kept is to be on the disk before the load is acknowledged.
+    // Kept files must be on disk before the load is acknowledged.
     await writeFile(full, bytes, { flush: this.isKept });
     await this.#letIn(full, 0o640);
     for (let above = dirname(full); above !== folder; above = dirname(above)) await this.#letIn(above, 0o750);
@@ -120,7 +120,7 @@ export class OverrideFiles {
   }
 }
 
-/** A path that is a file's cannot be a folder's, too. */
+/** A path cannot be both a file and a folder. */
 function checkFolders(files: ReadonlyMap<string, unknown>): void {
   for (const path of files.keys()) {
     const parts = path.split('/');
@@ -129,7 +129,7 @@ function checkFolders(files: ReadonlyMap<string, unknown>): void {
       if (!files.has(folder)) continue;
       throw new InferenceError(
         'invalid-request',
-        `${JSON.stringify(folder)} is a file, so ${JSON.stringify(path)} cannot lie in it; rename one of them`,
+        `${JSON.stringify(folder)} is a file, so ${JSON.stringify(path)} cannot be inside it; rename one of them`,
       );
     }
   }
@@ -141,7 +141,7 @@ function checkPath(path: string): void {
   if (longest > fileNameBytesMax || Buffer.byteLength(path) > filePathBytesMax) {
     throw new InferenceError(
       'invalid-request',
-      `the name ${JSON.stringify(`${path.slice(0, 64)}…`)} is too long: a file's has at most ${fileNameBytesMax} bytes, its whole path ${filePathBytesMax}`,
+      `the name ${JSON.stringify(`${path.slice(0, 64)}…`)} is too long: a file name has at most ${fileNameBytesMax} bytes, the whole path ${filePathBytesMax}; shorten it`,
     );
   }
   if (staysInside(path) && isVersionName(version) && rest.length > 0 && rest.every((part) => part !== '')) return;

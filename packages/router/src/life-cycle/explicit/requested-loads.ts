@@ -1,6 +1,6 @@
 /**
- * Remembers what was asked for: which models by name, with which configuration and files, and what was unloaded since.
- * What was asked for by name is in the store, so that it is loaded again after a restart.
+ * Records what was requested: which models by name, with which configuration and files, and what was unloaded since.
+ * What was requested by name is in the store, so that it is loaded again after a restart.
  */
 
 import type { ModelLocations } from '../reading/repository-reader.ts';
@@ -15,7 +15,7 @@ export class RequestedLoads {
   readonly #files: OverrideFiles;
   readonly #configs = new KeptConfigs();
   readonly #unloaded = new UnloadedModels();
-  /** Models that were asked for by name; the others were loaded along with an ensemble. */
+  /** Models that were requested by name; the others were loaded along with an ensemble. */
   readonly #asked = new Set<string>();
 
   constructor(saved: SavedLoads, files: OverrideFiles) {
@@ -32,7 +32,7 @@ export class RequestedLoads {
     return this.#asked.has(name);
   }
 
-  /** What is to be loaded at the start, by model: what was asked for before a restart, and `names`. */
+  /** What to load at the start, by model: what was requested before a restart, and `names`. */
   async restore(names: readonly string[]): Promise<ReadonlyMap<string, SavedLoad>> {
     const loads = new Map<string, SavedLoad>();
     for (const [name, { folder, ...load }] of await this.#saved.loads()) {
@@ -58,7 +58,7 @@ export class RequestedLoads {
   async noteLoaded(name: string, load: SavedLoad, isAsked: boolean): Promise<void> {
     if (isAsked) this.#asked.add(name);
     if (this.#asked.has(name)) {
-      // What is lost with the server must not be searched for after a restart.
+      // Files that are removed with the server must not be expected after a restart.
       if (load.folder === undefined || this.#files.isKept) await this.#saved.putLoad(name, this.#toSave(load));
       else await this.#saved.removeLoad(name);
     }

@@ -1,12 +1,12 @@
-/** The records of explicit loads in the metadata store: what an operator asked for is there after a restart. */
+/** The records of explicit loads in the metadata store, so that models are loaded again after a restart. */
 import type { MetadataStore } from '@millrace/store';
 
 export interface SavedLoad {
   /** The configuration that came with the load, in its JSON form. */
   readonly config?: string;
-  /** What the model's files in the repository were like when that configuration came. */
+  /** The fingerprint of the model's files in the repository when that configuration came. */
   readonly print?: string;
-  /** Where the files that came with it were written; in the store only the name of that folder. */
+  /** The folder of the files that came with it; the store holds only the name of that folder. */
   readonly folder?: string;
 }
 

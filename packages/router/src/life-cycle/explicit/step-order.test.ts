@@ -35,7 +35,7 @@ test('an ensemble needs the models of its steps and of the ensembles among them,
   expect(order).toEqual({ models: ['m', 'n'], ensembles: ['g', 'f'], circle: [] });
 });
 
-test('a model that is nowhere is needed all the same', async () => {
+test('a model that is not found is listed as needed', async () => {
   expect(await orderOf(location('e', 'nobody'))).toEqual({ models: ['nobody'], ensembles: [], circle: [] });
 });
 
@@ -43,7 +43,7 @@ test.each([
   [['e'], ['e', 'e']],
   [['f'], ['e', 'f', 'e']],
   [['g'], ['g', 'h', 'g']],
-])('a circle through %j is found', async (steps, circle) => {
+])('a cycle through %j is found', async (steps, circle) => {
   const order = await orderOf(location('e', ...steps), location('f', 'e'), location('g', 'h'), location('h', 'g'));
   expect(order.circle).toEqual(circle);
 });

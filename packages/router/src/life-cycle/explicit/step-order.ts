@@ -4,15 +4,15 @@ import { readConfig } from '../../repository/read-config.ts';
 import type { ModelLocation } from '../../repository/repository-layout.ts';
 
 export interface StepOrder {
-  /** Models that are not ensembles; they can be loaded side by side. */
+  /** Models that are not ensembles; they can be loaded at the same time. */
   readonly models: readonly string[];
   /** Ensembles that are steps, each after those that it needs. */
   readonly ensembles: readonly string[];
-  /** The names on a way from an ensemble back to itself; empty when there is none. */
+  /** The names on a cycle from an ensemble back to itself; empty when there is none. */
   readonly circle: readonly string[];
 }
 
-/** All models that `root` needs, directly and through other ensembles; `locationOf` says where a model lies. */
+/** All models that `root` needs, directly and through other ensembles; `locationOf` returns the location of a model. */
 export async function stepOrderOf(
   root: ModelLocation,
   locationOf: (name: string) => ModelLocation | undefined,

@@ -9,7 +9,7 @@ test('versions of unloaded models are remembered until they are served again', (
   expect([...unloaded.versions]).toEqual([['b', ['1']]]);
 });
 
-test('however many names are made up, no more than so many are remembered, the latest ones', () => {
+test('only the latest unloadedModelsMax names are remembered', () => {
   const unloaded = new UnloadedModels();
   for (let index = 0; index < 3 * unloadedModelsMax; index++) unloaded.note(`made-up-${index}`, ['1']);
   expect(unloaded.versions.size).toBe(unloadedModelsMax);

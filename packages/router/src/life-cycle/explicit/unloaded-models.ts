@@ -1,7 +1,7 @@
-/** Models that the index tells of although they are not served any more; names come with requests, and are never all kept. */
+/** Models that the index lists although they are no longer served. Names come with requests, so their number is limited. */
 export const unloadedModelsMax = 1000;
 
-/** What was served and was unloaded since, for the index. Of more than `modelsMax` those unloaded first are forgotten. */
+/** Versions that were served and have been unloaded, for the index. Beyond `modelsMax` the oldest are forgotten. */
 export class UnloadedModels {
   readonly #modelsMax: number;
   readonly #versions = new Map<string, readonly string[]>();
@@ -16,7 +16,7 @@ export class UnloadedModels {
   }
 
   note(name: string, versions: readonly string[]): void {
-    // Set anew, it is the last to be forgotten.
+    // Set again, so that it is the last to be forgotten.
     this.#versions.delete(name);
     this.#versions.set(name, versions);
     const [first] = this.#versions.keys();

@@ -42,7 +42,7 @@ describe('files of a load', () => {
     '1/ops.DLL',
     '1/ops.dylib',
     '1/lib/run.wasm',
-  ])('%s is refused by its name', async (path) => {
+  ])('%s is refused by its file name', async (path) => {
     expect(await refusal('{}', '1/model.onnx', path)).toMatchObject({
       code: 'forbidden',
       message: expect.stringMatching(
@@ -51,7 +51,7 @@ describe('files of a load', () => {
     });
   });
 
-  test('models, weights, labels and warm-up data are no code', async () => {
+  test('models, weights, labels and warm-up data are not code', async () => {
     const paths = [
       '1/model.onnx',
       '1/weights.bin',
@@ -74,14 +74,14 @@ describe('files of a load', () => {
     },
   );
 
-  test('are not looked at where the operator allows code', async () => {
+  test('are not checked where the operator allows code', async () => {
     const files = new Map([['1/pipeline.mjs', bytes]]);
     await new UploadedCode(true).refuse('m', { config: '{"backend":"pipeline"}', files }, findLocations);
   });
 });
 
 describe('a configuration without files', () => {
-  test('may change a pipeline of the repository, but not which file of it is run', async () => {
+  test('may change a pipeline of the repository, but not which of its files is run', async () => {
     await repository.write('m/1/pipeline.ts', 'export default 1;');
     await repository.write('m/1/other.ts', 'export default 2;');
     expect(await refusal('{"backend":"pipeline","instance_group":[{"count":2}]}')).toBeUndefined();
@@ -90,18 +90,18 @@ describe('a configuration without files', () => {
     });
   });
 
-  test('does not make a pipeline of another model', async () => {
+  test('does not turn another model into a pipeline', async () => {
     await repository.write('m/1/model.onnx', 'x');
     await repository.write('m/1/notes.js', 'x');
     expect(await refusal('{"backend":"pipeline","default_model_filename":"notes.js"}')).toMatchObject({
       code: 'forbidden',
-      message: expect.stringContaining('makes a pipeline of a model that is none'),
+      message: expect.stringContaining('turns a model of the repository into a pipeline'),
     });
     expect(await refusal('{"max_batch_size": 4}')).toBeUndefined();
   });
 });
 
-test('a load that was kept when code was allowed is refused after a restart without it', async () => {
+test('a load that was saved when code was allowed is refused after a restart without it', async () => {
   const folder = join(repository.path, 'kept');
   const location = { name: 'm', path: folder, isSingleFile: false, hasConfig: true, configText: '{}', versions: ['1'] };
   await mkdir(dirname(join(folder, '1/pipeline.mjs')), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Code that a load brings. Model files describe computations; a pipeline's module is run as it is, with all that the
- * server's user may do. It comes from the operator's folders only, unless the operator says otherwise.
+ * Refuses code in loads. Model files describe computations; a pipeline's module is executed with the permissions of the
+ * server's user. It comes from the operator's folders only, unless the operator allows otherwise.
  */
 
 import { readdir } from 'node:fs/promises';
@@ -42,7 +42,7 @@ export class UploadedCode {
     if (problem !== undefined) throw new InferenceError('forbidden', `failed to load '${name}', ${problem}`);
   }
 
-  /** What is wrong with a load as it would be read, also with one that was kept when code was still allowed. */
+  /** Checks a load as it would be read, also one that was saved when code was still allowed. */
   async problemOf(
     location: ModelLocation,
     { config, folder }: SavedLoad,
@@ -63,7 +63,7 @@ function fileProblem(paths: Iterable<string>): string | undefined {
   return undefined;
 }
 
-/** Whether it has something run that the operator did not put there to be run. Without `own` all files came with the load. */
+/** Whether it would execute something that the operator did not install. Without `own` all files came with the load. */
 async function configProblem(location: ModelLocation, own: ModelLocation | undefined): Promise<string | undefined> {
   const { config } = await readConfig(location);
   const kind = await kindOf(config, location);
@@ -71,10 +71,10 @@ async function configProblem(location: ModelLocation, own: ModelLocation | undef
   if (own === undefined) return `its files would be run as a ${kind.name}, and a load may not bring code; ${advice}`;
   const { config: ownConfig } = await readConfig(own);
   if ((await kindOf(ownConfig, own)) !== kind) {
-    return `its configuration makes a ${kind.name} of a model that is none in the repository; ${advice}`;
+    return `its configuration turns a model of the repository into a ${kind.name}, and a load may not bring code; ${advice}`;
   }
   if (config.default_model_filename !== ownConfig.default_model_filename) {
-    return `its configuration has another file run than in the repository (default_model_filename); ${advice}`;
+    return `its configuration runs another file than the repository's (default_model_filename); ${advice}`;
   }
   return undefined;
 }

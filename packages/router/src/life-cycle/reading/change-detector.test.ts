@@ -31,13 +31,13 @@ function told({ changed, removed, broken, isUnsettled }: DetectedChanges): reado
   ];
 }
 
-test('the first check tells what is there, and later ones nothing while nothing changes', async () => {
+test('the first check reports every model, later ones only changes', async () => {
   await repository.write('m/1/model.onnx', modelBytes());
   expect(told(await detectAfter(0, true))).toEqual(['changed m']);
   expect(told(await detectAfter(5000))).toEqual([]);
 });
 
-test('a model is told when it has not changed for settleMs, not while its files grow', async () => {
+test('a change is reported after settleMs without changes, not while files grow', async () => {
   await detectAfter(0, true);
   for (let bytes = 1; bytes < 4; bytes++) {
     await repository.write('m/1/model.onnx', modelBytes().subarray(0, bytes));
@@ -53,7 +53,7 @@ test.each([
   ['a label file', () => repository.write('m/labels.txt', 'cat')],
   ['weights beside the model', () => repository.write('m/1/weights/model.bin', 'x')],
   ['a new version', () => repository.write('m/2/model.onnx', modelBytes())],
-  ['a version that is gone', () => rm(join(repository.path, 'm/1'), { recursive: true })],
+  ['a removed version', () => rm(join(repository.path, 'm/1'), { recursive: true })],
   [
     'a file of the same size and another inode',
     async () => {
@@ -70,7 +70,7 @@ test.each([
   expect(told(await detectAfter(settleMs))).toEqual(['changed m']);
 });
 
-test('a version behind a link that leads elsewhere now is a change', async () => {
+test('a version behind a link with a new target is a change', async () => {
   await repository.write('a/model.onnx', modelBytes());
   await repository.write('b/model.onnx', modelBytes());
   await repository.folder('m');
@@ -93,7 +93,7 @@ test('each version has a fingerprint of its own', async () => {
   expect(after?.fingerprint.versions.get('2')).not.toEqual(before?.fingerprint.versions.get('2'));
 });
 
-test('a model that is gone is told once it stays away', async () => {
+test('a removed model is reported once it stays away', async () => {
   const path = await repository.write('m/1/model.onnx', modelBytes());
   await detectAfter(0, true);
   await rename(path, `${path}.away`);
@@ -107,7 +107,7 @@ test('a model that is gone is told once it stays away', async () => {
   expect(told(await detectAfter(settleMs))).toEqual(['removed m']);
 });
 
-test('a repository that cannot be read for a moment changes nothing, and is told once', async () => {
+test('a repository that is temporarily unreadable changes nothing, and is reported once', async () => {
   await repository.write('m/1/model.onnx', modelBytes());
   await detectAfter(0, true);
   await rename(repository.path, `${repository.path}-away`);

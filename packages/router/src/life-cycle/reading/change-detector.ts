@@ -14,13 +14,13 @@ export interface ChangedModel {
 export interface DetectedChanges {
   /** Models that are new or changed, and have not changed since the check before. */
   readonly changed: readonly ChangedModel[];
-  /** Models that cannot even be opened, likewise. */
+  /** Models that cannot be opened, likewise. */
   readonly broken: readonly ModelFailure[];
   /** Models that are gone, likewise. */
   readonly removed: readonly string[];
-  /** What is wrong with the repository, or worth knowing, and was not told before. */
+  /** Problems and warnings about the repository that were not reported before. */
   readonly warnings: readonly ConfigProblem[];
-  /** Something changes: another check is due soon. */
+  /** Files are changing: another check is due soon. */
   readonly isUnsettled: boolean;
 }
 
@@ -29,23 +29,23 @@ const gone = 'gone';
 export class ChangeDetector {
   readonly #paths: readonly string[];
   readonly #settleMs: number;
-  /** By model: what was there when it was last told. */
+  /** By model: its state when it was last reported. */
   readonly #told = new Map<string, string>();
-  /** By model: what is there instead, and since when it has not changed. */
+  /** By model: its new state, and since when it has not changed. */
   readonly #seen = new Map<string, { readonly text: string; readonly since: number }>();
   #warned = new Set<string>();
 
-  /** A model is told once its files have stayed as they are for `settleMs`. */
+  /** A model is reported once its files have stayed unchanged for `settleMs`. */
   constructor(paths: readonly string[], settleMs: number) {
     this.#paths = paths;
     this.#settleMs = settleMs;
   }
 
-  /** The first check tells what is there as it is. */
+  /** The first check reports every model without waiting. */
   async detect(nowMs: number, isFirst = false): Promise<DetectedChanges> {
     const found = await findAllModels(this.#paths);
     const warnings = this.#newWarnings([...found.problems, ...found.warnings]);
-    // A repository that cannot be read for a moment is no reason to unload what came from it.
+    // A repository that is temporarily unreadable must not unload its models.
     if (found.problems.length > 0) {
       return { changed: [], broken: [], removed: [], warnings, isUnsettled: false };
     }

@@ -15,7 +15,7 @@ export interface FileFingerprint {
   readonly bytes: number;
 }
 
-/** What a model's folder holds, apart for each version, so that a change of one does not touch the others. */
+/** The fingerprint of a model's folder, separate for each version, so that a change of one does not affect the others. */
 export interface ModelFingerprint {
   /** Of all of it. */
   readonly text: string;

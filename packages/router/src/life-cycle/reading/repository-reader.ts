@@ -1,5 +1,5 @@
 /**
- * Reads models from the repository on request: where they lie now, and what each of them holds. Owns the paths of the
+ * Reads models from the repository on request: their locations, and the contents of each. Owns the paths of the
  * repository and the options for reading; keeps nothing of what it read.
  */
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
@@ -10,11 +10,11 @@ import { type FoundModels, findAllModels } from '../../repository/repository.ts'
 import type { ModelLocation } from '../../repository/repository-layout.ts';
 import { fingerprintOf, type ModelFingerprint } from './fingerprint.ts';
 
-/** A model that was read, and what its folder was like when it was. */
+/** A model that was read, and the fingerprint of its folder at that time. */
 export interface ReadDefinition {
   readonly definition: ModelDefinition;
   readonly fingerprint: ModelFingerprint;
-  /** Rises with every load that was asked for although nothing may have changed. */
+  /** Rises with every requested load, also when nothing changed. */
   readonly generation: number;
 }
 
@@ -24,7 +24,7 @@ export interface LibraryReading {
   readonly read: ReadDefinition | undefined;
 }
 
-/** By name: where models lie in the repository, or what keeps one from being opened. */
+/** By name: the locations of models in the repository, or why one cannot be opened. */
 export type ModelLocations = ReadonlyMap<string, ModelLocation | ModelFailure>;
 
 export interface RepositoryReaderParts {

@@ -18,8 +18,8 @@ export interface RepositoryWatchParts {
 }
 
 /**
- * Calls back soon after the system told of a change (inotify, on Linux) in a repository, a model's folder or a
- * version's, and every `pollMs` in any case: file systems on a network tell nothing, and a watch may be lost.
+ * Calls back soon after the system reported a change (inotify, on Linux) in a repository, a model's folder or a
+ * version's, and every `pollMs` in any case: network file systems report nothing, and a watch may be lost.
  */
 export class RepositoryWatch {
   readonly #parts: RepositoryWatchParts;
@@ -34,7 +34,7 @@ export class RepositoryWatch {
   }
 
   start(): void {
-    // What changed since the repository was read, and before it was watched, is found by checking at once.
+    // Changes between reading the repository and watching it are found by checking at once.
     void this.#watchFolders().then(() => this.checkWithin(0));
   }
 
@@ -68,7 +68,7 @@ export class RepositoryWatch {
     this.checkWithin(this.#parts.pollMs);
   }
 
-  /** Watches what is there now, and no more what is gone. */
+  /** Watches the folders that exist now, and stops watching removed ones. */
   async #watchFolders(): Promise<void> {
     const folders = new Set<string>();
     for (const path of this.#parts.paths) {
@@ -93,7 +93,7 @@ export class RepositoryWatch {
   #watch(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, () => this.checkWithin(debounceMs));
-      // The folder went, or watches ran out: the poll sees what happens.
+      // The folder was removed, or the limit of watches is reached: the poll finds the changes.
       watcher.on('error', () => {
         watcher.close();
         this.#watchers.delete(folder);

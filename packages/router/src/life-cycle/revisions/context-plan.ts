@@ -1,4 +1,4 @@
-/** From what is in the folders to what is to be in memory: which versions share processes, and what makes a new load. */
+/** Plans what to load from what was read: which versions share processes, and which changes need a new load. */
 import { createHash } from 'node:crypto';
 import type { ContextName } from '@millrace/core';
 import { modelKeyFrom } from '../../data-plane/served-model.ts';
@@ -17,9 +17,9 @@ export interface ContextPlan {
   readonly lane: LaneName;
   readonly workers: number;
   readonly members: readonly PlannedVersion[];
-  /** While it stays the same, what is in memory stays: nothing but the number of workers may have changed. */
+  /** While it stays the same, the loaded revision is kept: only the number of workers may have changed. */
   readonly identity: string;
-  /** The files and a bare worker, for want of a measurement. */
+  /** The size of the files and of an empty worker, until memory is measured. */
   readonly bytesExpected: number;
 }
 
@@ -58,7 +58,7 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
   return plans;
 }
 
-/** The number of instances and the choice of versions are carried out without a new load. */
+/** Leaves out the number of instances and the choice of versions, which change without a new load. */
 function identityOf({ definition, fingerprint, generation }: ReadDefinition, version: ModelVersionDefinition): string {
   const { instance_group, version_policy, ...config } = version.view.config as ReadonlyJsonObject &
     Record<string, unknown>;
@@ -82,7 +82,7 @@ function identityOf({ definition, fingerprint, generation }: ReadDefinition, ver
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** More or fewer instances of one kind come and go; where there are several kinds, each worker has its own. */
+/** With one kind of instance their number may change; with several kinds each worker has its own. */
 function devicesOf({ placements }: ModelDefinition): readonly string[] {
   const kinds = placements.map((placement) => JSON.stringify(placement));
   return new Set(kinds).size === 1 ? kinds.slice(0, 1) : kinds;
@@ -93,7 +93,7 @@ function exactly(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? 'Infinity' : value;
 }
 
-/** Slots depend on the number of instances, and states begin as files say that are in no version's folder. */
+/** Slots depend on the number of instances, and initial states on files outside of the version folders. */
 function sequencingIdentity({ sequencing }: ModelVersionDefinition): unknown {
   if (sequencing === undefined) return undefined;
   const states = sequencing.states.map(({ initialData }) => createHash('sha256').update(initialData).digest('hex'));

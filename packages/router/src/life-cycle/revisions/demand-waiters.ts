@@ -16,18 +16,18 @@ interface Waiting {
 export interface DemandWaitersParts {
   readonly clock: Clock;
   readonly contextOf: (model: ServedModel) => string | undefined;
-  readonly callerWords: PathRedaction;
+  readonly redactPaths: PathRedaction;
   readonly tell: (event: KeeperEvent) => void;
-  /** A context came back, and the one who waited longest waited so long. */
+  /** A context was loaded on demand; `waitMs` is how long the first request waited for it. */
   readonly onLoaded: (context: string, waitMs: number) => void;
 }
 
-/** Requests that wait for a context to come back: the keeper says who goes on and who is refused. */
+/** Holds requests that wait for a context to be loaded; the keeper decides which continue and which are refused. */
 export class DemandWaiters implements Demand {
   readonly #parts: DemandWaitersParts;
   readonly #waiting = new Map<WaiterId, Waiting>();
   #lastWaiter: WaiterId = 0;
-  /** Contexts whose return was told in this turn: one load for many is one. */
+  /** Contexts whose load was reported in this turn: a load that many wait for is reported once. */
   readonly #told = new Set<string>();
 
   constructor(parts: DemandWaitersParts) {
@@ -51,7 +51,9 @@ export class DemandWaiters implements Demand {
       if (!this.#waiting.has(waiter)) return;
       waiting.stopListening = signal.onCancel((reason) => {
         tell({ kind: 'demand-cancelled', waiter });
-        this.#take(waiter)?.reject(new InferenceError(reason, `nobody waits any more for ${context} to be loaded`));
+        this.#take(waiter)?.reject(
+          new InferenceError(reason, `the request was ended while it waited for ${context} to be loaded`),
+        );
       });
     });
   }
@@ -70,10 +72,10 @@ export class DemandWaiters implements Demand {
 
   refuse({ waiter, code, message, retryAfterMs }: Extract<KeeperAction, { readonly kind: 'refuse' }>): void {
     const options = retryAfterMs === undefined ? undefined : { retryAfterMs };
-    this.#take(waiter)?.reject(new InferenceError(code, this.#parts.callerWords(message), options));
+    this.#take(waiter)?.reject(new InferenceError(code, this.#parts.redactPaths(message), options));
   }
 
-  /** The server stops: nobody is brought back any more. */
+  /** The server stops: nothing is loaded on demand any more. */
   refuseAll(): void {
     for (const waiter of [...this.#waiting.keys()]) {
       this.refuse({

@@ -1,8 +1,8 @@
-/** Passes events to the keeper, and what it decides to whoever carries it out, one action after the other. */
+/** Passes events to the keeper, and its actions to what carries them out, one after the other. */
 import { type ContextUse, Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent } from '@millrace/core';
 import type { Clock } from '../../data-plane/clock.ts';
 
-/** What may be asked of the keeper beside its loop. */
+/** The keeper's queries, for use outside of its loop. */
 export type KeeperView = Pick<Keeper, 'takeRevision' | 'isKnown' | 'isPinned' | 'usedBytes' | 'budgetBytes'>;
 
 /** All but `wake-at`, which the loop carries out itself. */
@@ -32,7 +32,7 @@ export class KeeperLoop {
     return this.#keeper;
   }
 
-  /** An action may lead to further events: what follows from those is carried out after what was decided before. */
+  /** An action may cause further events: their actions are carried out after those decided before. */
   tell(event: KeeperEvent): void {
     if (this.#isClosed) return;
     this.#keeper.handle(event, this.#parts.clock.now());
@@ -46,7 +46,7 @@ export class KeeperLoop {
     this.#isPerforming = false;
   }
 
-  /** Decides nothing any more. */
+  /** Stops all decisions. */
   close(): void {
     this.#isClosed = true;
     this.#cancelWake?.();

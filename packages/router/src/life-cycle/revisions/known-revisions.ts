@@ -20,7 +20,7 @@ export class KnownRevisions {
     return this.#byId.get(id);
   }
 
-  /** Also of one that is removed, for as long as somebody holds the model. */
+  /** Also finds a removed revision, as long as the model is referenced. */
   takeOf(model: ServedModel): Revision | undefined {
     return this.#byModel.get(model);
   }

@@ -4,7 +4,7 @@ import { ScriptedLibrary } from '../testing/scripted-library.ts';
 
 const { definition } = await serveTestModel({});
 
-test('what is read anew and has not changed stays as it is', async () => {
+test('a model that is read again without changes is not reloaded', async () => {
   const library = new ScriptedLibrary();
   library.read(definition, 'old');
   library.lane.last.loads();
@@ -13,7 +13,7 @@ test('what is read anew and has not changed stays as it is', async () => {
   expect(library.states()).toEqual(['m:1 ready']);
 });
 
-test('a model that is taken away while it loads, and put back as it was, is loaded again', async () => {
+test('a model that is removed while it loads, and put back unchanged, is loaded again', async () => {
   const library = new ScriptedLibrary();
   library.read(definition, 'old');
   expect(library.states()).toEqual(['m:1 loading: the model is loading']);
@@ -29,7 +29,7 @@ test('a model that is taken away while it loads, and put back as it was, is load
   expect(library.states()).toEqual(['m:1 ready']);
 });
 
-test('a replacement that cannot be loaded is told of what serves on, until another one can', async () => {
+test('a failed replacement is reported in the status of the served version until another one loads', async () => {
   const library = new ScriptedLibrary();
   library.read(definition, 'old');
   library.lane.last.loads();
@@ -47,7 +47,7 @@ test('a replacement that cannot be loaded is told of what serves on, until anoth
   expect(library.models.statuses()).toEqual([{ name: 'm', version: '1', state: 'ready', reason: '' }]);
 });
 
-test('a key is used again once nothing of its revision is left, and never before', async () => {
+test('a key is reused only once nothing of its revision is left', async () => {
   const library = new ScriptedLibrary();
   const keys: string[] = [];
   for (let round = 1; round <= 6; round++) {
@@ -62,7 +62,7 @@ test('a key is used again once nothing of its revision is left, and never before
   expect(keys).toEqual(['m:1', 'm:1#2', 'm:1', 'm:1#4', 'm:1', 'm:1#6']);
 });
 
-test('a load that failed is tried again, but not of a model that does not fit its configuration', async () => {
+test('a failed load is retried, except for a model that does not fit its configuration', async () => {
   const library = new ScriptedLibrary({}, true);
   library.read(definition, 'old');
   library.lane.last.says({ kind: 'load-failed', model: 1, message: 'out of memory' });

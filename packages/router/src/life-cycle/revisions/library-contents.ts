@@ -1,5 +1,5 @@
 /**
- * Owns what should be served: what was last read of every model, and which revision stands for each context. `apply`
+ * Owns what should be served: what was last read of every model, and which revision represents each context. `apply`
  * has the loader load what is new and unload what is no longer wanted.
  */
 import type { ContextName } from '@millrace/core';
@@ -24,15 +24,15 @@ export interface LibraryContentsParts {
   readonly isPinned: (model: string, version: string) => boolean;
 }
 
-/** What should be served, and which revision of each context stands for it. */
+/** What should be served, and which revision represents each context. */
 export class LibraryContents {
   readonly #parts: LibraryContentsParts;
   readonly #maker: RevisionMaker;
-  /** By model: what was last read of it, and of what was read before whatever cannot be read any more. */
+  /** By model: what was last read of it, including versions read earlier that can no longer be read. */
   readonly #read = new Map<string, readonly ReadDefinition[]>();
   /** By context: the revision that is wanted now. */
   readonly #wanted = new Map<ContextName, Revision>();
-  /** Those that are unloaded as soon as others serve instead of them. */
+  /** Revisions that are unloaded as soon as others serve instead of them. */
   readonly #leaving = new Map<ContextName, Revision>();
 
   constructor(parts: LibraryContentsParts) {
@@ -48,7 +48,7 @@ export class LibraryContents {
     return this.#read.has(model);
   }
 
-  /** What was read before of versions that cannot be read now is kept: they are served on. */
+  /** Keeps what was read earlier of versions that cannot be read now: they continue to be served. */
   put(name: string, failures: readonly ModelFailure[], read: ReadDefinition | undefined): void {
     const failed = new Set(failures.map(({ version }) => version));
     const before = this.#read.get(name) ?? [];
@@ -66,25 +66,25 @@ export class LibraryContents {
     this.#parts.models.setFailures(name, []);
   }
 
-  /** Has every revision of the model loaded again, whether or not anything changed. */
+  /** Reloads every revision of the model, whether or not anything changed. */
   renew(name: string): void {
     const renewed = (this.#read.get(name) ?? []).map((read) => ({ ...read, generation: read.generation + 1 }));
     if (renewed.length > 0) this.#read.set(name, renewed);
   }
 
-  /** The revisions that stand for a model. */
+  /** The revisions that represent a model. */
   revisionsOf(name: string): readonly Revision[] {
     return [...this.#wanted.values()].filter(({ models }) => models.some(({ view }) => view.name === name));
   }
 
-  /** The revision that stands for a version; undefined when there is none. */
+  /** The revision that represents a version; undefined when there is none. */
   revisionOf(name: string, version: string): Revision | undefined {
     return this.revisionsOf(name).find(({ models }) =>
       models.some(({ view }) => view.name === name && view.version === version),
     );
   }
 
-  /** Makes what is wanted what was read. */
+  /** Brings the wanted revisions in line with what was read. */
   apply(): void {
     const { loader, isRetried } = this.#parts;
     const read = [...this.#read.keys()].sort(compareText).flatMap((name) => this.#read.get(name) ?? []);
@@ -92,7 +92,7 @@ export class LibraryContents {
     const share = this.#parts.share(read.map(({ definition }) => definition));
     const fresh: Revision[] = [];
     for (const plan of plans.values()) this.#follow(plan, share, fresh);
-    // All are known before the first is loaded: an ensemble needs no load, and asks for its steps at once.
+    // All are announced before the first is loaded: an ensemble needs no load, and resolves its steps at once.
     for (const revision of fresh) loader.announce(revision);
     for (const revision of fresh) loader.want(revision, isRetried);
     for (const plan of plans.values()) this.#pin(plan);
@@ -102,7 +102,7 @@ export class LibraryContents {
       this.#leaving.set(name, revision);
     }
     for (const [name, revision] of this.#leaving) {
-      // Told each time: what it was to wait for may have gone itself, without ever having served.
+      // Repeated each time: the revision it waits for may have been removed without ever having served.
       if (revision.isOver) this.#leaving.delete(name);
       else loader.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
     }
@@ -132,7 +132,7 @@ export class LibraryContents {
   }
 }
 
-/** What serves the same models once it is loaded: the old goes after all of it. */
+/** The contexts that will serve the same models: the old one is unloaded after all of them are loaded. */
 function successorsOf(revision: Revision, plans: Iterable<ContextPlan>): readonly ContextName[] {
   const models = new Set(revision.models.map(({ view }) => view.name));
   const successors: ContextName[] = [];

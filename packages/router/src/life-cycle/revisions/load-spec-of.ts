@@ -2,7 +2,7 @@ import type { LoadSpec } from '@millrace/protocol';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
 
-/** What an instance computes with that says nothing itself. */
+/** The threads of an instance whose configuration does not set them. */
 export interface ThreadShare {
   readonly threads: number;
   /** Whether threads that wait keep their core busy. */

@@ -5,7 +5,7 @@ import type { KnownRevisions } from './known-revisions.ts';
 import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
 import type { RevisionListener } from './revision-listener.ts';
 
-/** However many wait for room, processes are not measured more often. */
+/** Processes are not measured more often than this, however many contexts wait for room. */
 const measurePauseMs = 500;
 
 export interface MemoryMeterParts {
@@ -16,7 +16,7 @@ export interface MemoryMeterParts {
   readonly loop: KeeperLoop;
 }
 
-/** Measures what revisions hold in memory, and tells the keeper, which sees to it that the budget holds. */
+/** Measures the memory of revisions and reports it to the keeper, which enforces the budget. */
 export class MemoryMeter {
   readonly #parts: MemoryMeterParts;
   #measuredAt = Number.NEGATIVE_INFINITY;
@@ -35,14 +35,14 @@ export class MemoryMeter {
       const { running } = revision;
       if (running === undefined || !running.isSettled) continue;
       const bytes = residentBytesOf(revision, running, measure);
-      // What processes share is divided evenly among those who share them.
+      // The memory of shared processes is divided evenly among the models that share them.
       for (const model of revision.models) byModel.push({ model, bytes: bytes / revision.members.length });
       loop.tell({ kind: 'measured', revision: revision.id, residentBytes: bytes });
     }
     listener.memoryMeasured(byModel, loop.keeper.usedBytes);
   }
 
-  /** Somebody waits for room: what there is should be measured, not remembered. */
+  /** Something waits for room: measure again instead of using the last measurement. */
   measureForDemand(): void {
     const { clock, loop } = this.#parts;
     const isStale = clock.now() - this.#measuredAt >= measurePauseMs;

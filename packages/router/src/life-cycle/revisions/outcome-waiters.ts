@@ -1,6 +1,6 @@
 import type { Revision } from './revision.ts';
 
-/** Those who wait until a revision is loaded or has failed to, or until nothing of some revisions is left. */
+/** Promises that resolve when a revision is loaded or has failed, or when nothing of some revisions is left. */
 export class OutcomeWaiters {
   #onOutcome: { readonly revision: Revision; readonly resolve: (reason: string) => void }[] = [];
   #onForgotten: (() => void)[] = [];
@@ -19,7 +19,7 @@ export class OutcomeWaiters {
     for (const { resolve } of told) resolve(reason);
   }
 
-  /** Resolves when `isAnyLeft` says no; it is asked after each revision that is forgotten. */
+  /** Resolves when `isAnyLeft` returns false; checked after each revision that is forgotten. */
   async whenNoneIsLeft(isAnyLeft: () => boolean): Promise<void> {
     while (isAnyLeft()) {
       await new Promise<void>((resolve) => {

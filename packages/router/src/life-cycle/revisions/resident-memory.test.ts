@@ -22,19 +22,19 @@ test('all workers of a context count, as the system measures them now', () => {
   expect(residentBytesOf(revisionOn('local'), groupOf([1, 90], [2, 90]), measure)).toBe(230);
 });
 
-test('where the system does not say, what the worker said counts', () => {
+test('where the system does not report memory, the value that the worker reported counts', () => {
   expect(residentBytesOf(revisionOn('local'), groupOf([7, 90], [undefined, 80]), measure)).toBe(170);
 });
 
-test('a worker that has not loaded yet will be like the others', () => {
+test('a worker that has not loaded yet is assumed to be like the others', () => {
   expect(residentBytesOf(revisionOn('local'), groupOf([1, 90], [2, 0]), measure)).toBe(200);
 });
 
-test('inside the server the size of the files stands for it', () => {
+test('inside the server the size of the files is used', () => {
   expect(residentBytesOf(revisionOn('inline'), groupOf([undefined, 1e9]), measure)).toBe(50);
 });
 
-test('this very process is measured where there is a /proc, and one that is not there is not', () => {
+test('this process is measured where there is a /proc, and a missing process gives undefined', () => {
   const own = measureProcess(process.pid);
   expect(own === undefined).toBe(!existsSync('/proc/self/statm'));
   expect(own ?? 1e7).toBeGreaterThan(1e6);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { RunningGroup } from '../../dispatch/running-group.ts';
 import type { Revision } from './revision.ts';
 
-/** What `/proc/PID/statm` counts in, on every Linux that Node.js runs on by default. */
+/** The page size in which `/proc/PID/statm` counts, on every Linux that Node.js supports by default. */
 const pageBytes = 4096;
 
-/** Resident bytes of a process now; undefined where the system does not say. */
+/** Resident bytes of a process now; undefined where the system does not report it. */
 export type MeasureProcess = (pid: number) => number | undefined;
 
 /** From `/proc`, where there is one. A read of it asks the kernel, not a disk. */
@@ -19,9 +19,9 @@ export const measureProcess: MeasureProcess = (pid) => {
 };
 
 /**
- * What a revision holds in memory: all of its worker processes together. A worker that has not loaded yet is taken to
- * become like the others. Inside the server's own process nothing can be told apart, so the size of the files stands
- * for it there.
+ * The memory of a revision: all of its worker processes together. A worker that has not loaded yet is assumed to
+ * become like the others. Inside the server's own process models cannot be measured separately, so the size of the
+ * files is used there.
  */
 export function residentBytesOf({ plan }: Revision, running: RunningGroup, measure: MeasureProcess): number {
   if (plan.lane === 'inline') return plan.bytesExpected;

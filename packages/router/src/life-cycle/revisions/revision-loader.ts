@@ -52,7 +52,7 @@ export class RevisionLoader {
     this.demand = new DemandWaiters({
       clock,
       contextOf: (model) => revisions.takeOf(model)?.plan.name,
-      callerWords: models.callerWords,
+      redactPaths: models.redactPaths,
       tell: (event) => {
         this.#memory.measureForDemand();
         loop.tell(event);
@@ -71,7 +71,7 @@ export class RevisionLoader {
     this.#traffic.announce(revision);
   }
 
-  /** Has a revision that was announced loaded when the keeper finds room for it. */
+  /** Loads an announced revision when the keeper has room for it. */
   want(revision: Revision, isRetried: boolean): void {
     const { name, bytesExpected } = revision.plan;
     this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
@@ -81,7 +81,7 @@ export class RevisionLoader {
     this.#loop.tell(event);
   }
 
-  /** Measures every process, and lets the keeper see to it that the budget holds. */
+  /** Measures every process, and lets the keeper enforce the budget. */
   measure(): void {
     this.#memory.measure();
   }
@@ -98,7 +98,7 @@ export class RevisionLoader {
     return this.keeper.takeRevision(revision.id)?.reason !== '';
   }
 
-  /** Resolves when it is served, is ready to be on demand, or cannot be; with the reason, empty when there is none. */
+  /** Resolves when it is served, can be loaded on demand, or cannot be served; with the reason, empty when there is none. */
   outcomeOf(revision: Revision): Promise<string> {
     const kept = this.keeper.takeRevision(revision.id);
     const isUnderWay = kept?.state === 'queued' || kept?.state === 'loading';
@@ -110,7 +110,7 @@ export class RevisionLoader {
     return this.#waiters.whenNoneIsLeft(() => this.#revisions.all().some(isMeant));
   }
 
-  /** Decides nothing any more: the workers are ended by whoever ends the fleet. */
+  /** Stops all decisions; the workers are ended together with the fleet. */
   close(): void {
     this.#memory.stop();
     this.#loop.close();
@@ -153,7 +153,7 @@ export class RevisionLoader {
       case 'forget':
         this.#revisions.remove(revision);
         this.#traffic.forget(revision);
-        this.#waiters.tellOutcome(revision, 'another load took its place');
+        this.#waiters.tellOutcome(revision, 'another load replaced it');
         this.#waiters.tellForgotten();
         break;
     }

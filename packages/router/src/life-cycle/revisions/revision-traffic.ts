@@ -39,7 +39,7 @@ export class RevisionTraffic {
   /** Lists its models as loading, where nothing serves under their names. */
   announce(revision: Revision): void {
     const { models, loop } = this.#parts;
-    // Under a budget models come when they are asked for, the first time too; one without workers is there at once.
+    // Under a budget models are loaded on demand, the first time too; a model without workers needs no load.
     const isAwaited = loop.keeper.budgetBytes !== Number.POSITIVE_INFINITY && revision.loads.length > 0;
     for (const model of revision.models) models.announce(model, isAwaited);
   }
@@ -73,7 +73,7 @@ export class RevisionTraffic {
     this.#parts.listener.modelFailed(model, reason);
   }
 
-  /** It takes no new requests. The keeper is told when those that it has are answered. */
+  /** It takes no new requests. The keeper is told when those in progress are answered. */
   retire(revision: Revision, why: 'replaced' | 'unwanted' | 'evicted'): void {
     const { roster, loop } = this.#parts;
     revision.isServing = false;
@@ -89,12 +89,12 @@ export class RevisionTraffic {
     });
   }
 
-  /** It is not in memory, and comes back when somebody asks for it. */
+  /** It is not in memory, and is loaded again on demand. */
   setAside(revision: Revision): void {
     for (const model of revision.models) this.#parts.models.setAside(model);
   }
 
-  /** Its load failed; what served before goes on. */
+  /** Its load failed; the previous revision continues to serve. */
   reportLoadFailed(revision: Revision, action: Extract<KeeperAction, { kind: 'failed' }>): void {
     const { models, listener } = this.#parts;
     const { reason, isOldServing, retryInMs } = action;

@@ -1,4 +1,4 @@
-/** Has workers load and unload revisions, and tells the keeper how each load went. */
+/** Makes workers load and unload revisions, and reports the outcome of each load to the keeper. */
 import type { Lane } from '@millrace/protocol';
 import type { ServedModels } from '../../catalogue/served-models.ts';
 import type { ModelRoster } from '../../data-plane/model-roster.ts';
@@ -85,7 +85,7 @@ export class RevisionWorkers {
     this.#parts.loop.tell({ kind: 'measured', revision: revision.id, residentBytes });
   }
 
-  /** Tells the keeper how the load went, once that is known. */
+  /** Reports the outcome of the load to the keeper, once it is known. */
   #endLoad(revision: Revision): void {
     const { models: served, loop, measure, random } = this.#parts;
     const { running, outcomes, members, models } = revision;
@@ -93,14 +93,14 @@ export class RevisionWorkers {
     if (running === undefined || !isLoading || outcomes.size < members.length) return;
     const failed = models.filter((model) => outcomes.get(model) !== '');
     const isServed = ({ view }: ServedModel) => served.takeServed(view.name, view.version) !== undefined;
-    // What serves already must not be lost to a neighbour's new files.
+    // New files of one model must not end the service of others in the same group.
     if (failed.length === members.length || failed.some(isServed)) {
       const reason = failed.map((model) => reasonOf(model, outcomes.get(model) ?? '', members.length)).join('; ');
       const isFinal = failed.every((model) => revision.misfits.has(model));
       loop.tell({ kind: 'load-failed', revision: revision.id, reason, jitter: random(), isFinal });
       return;
     }
-    // Traffic moves when as many workers are ready as before, not to the first of them.
+    // Traffic moves when as many workers are ready as before, not with the first of them.
     const hasPredecessor = models.some(({ view }) => served.takeServed(view.name, '') !== undefined);
     if (hasPredecessor && !running.isSettled) return;
     loop.tell({ kind: 'loaded', revision: revision.id, residentBytes: residentBytesOf(revision, running, measure) });

@@ -9,7 +9,7 @@ import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-
 import type { ContextPlan, PlannedVersion } from './context-plan.ts';
 import { loadSpecOf, type ThreadShare } from './load-spec-of.ts';
 
-/** What carries out the requests of a model; undefined: the data plane's own queue. */
+/** The runner for the requests of a model; undefined: the data plane's own queue. */
 export type RunnerOf = (
   model: ServedModel,
   definition: ModelDefinition,
@@ -25,24 +25,24 @@ export interface RevisionMember extends Omit<GroupedModel, 'spec'> {
 export class Revision {
   readonly id: RevisionId;
   readonly members: readonly RevisionMember[];
-  /** What its workers load; empty when it needs none, as an ensemble. */
+  /** What its workers load; empty when it needs none, such as an ensemble. */
   readonly loads: readonly GroupedModel[];
   /** Replaced when no more than the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
   running: RunningGroup | undefined = undefined;
-  /** It is the one that takes its context's requests. */
+  /** It takes its context's requests. */
   isServing: boolean = false;
-  /** Another has replaced it, or it is no longer wanted: it only finishes what it has. */
+  /** Another has replaced it, or it is no longer wanted: it only finishes its requests. */
   isOver: boolean = false;
-  /** Of each member that a worker has spoken of since the load began: why it cannot be served, empty when it can. */
+  /** For each member that a worker has reported since the load began: why it cannot be served, empty when it can. */
   readonly outcomes = new Map<ServedModel, string>();
-  /** Those that do not fit their configuration: another load of the same files must fail as well. */
+  /** Members that do not fit their configuration: another load of the same files would fail as well. */
   readonly misfits = new Set<ServedModel>();
   readonly #onForgotten: (revision: Revision) => void;
-  /** Counts its retirements, so that the end of one that was taken back is not taken for another's. */
+  /** Counts its retirements, so that the end of a cancelled one is not mistaken for that of a later one. */
   retirements = 0;
 
-  /** `onForgotten` is told when nothing of it is left. */
+  /** `onForgotten` is called when nothing of it is left. */
   constructor(
     id: RevisionId,
     plan: ContextPlan,
@@ -56,7 +56,7 @@ export class Revision {
     this.#onForgotten = onForgotten;
   }
 
-  /** Of one that is made of other models: it is alone in its context. */
+  /** For an ensemble: it is the only member of its context. */
   get ensemble(): EnsembleDefinition | undefined {
     return this.plan.members[0]?.version.ensemble;
   }
@@ -86,7 +86,7 @@ export class Revision {
 export class RevisionMaker {
   #lastId = 0;
   #lastHandle = 0;
-  /** Keys of revisions that are not forgotten: a later one must not be taken for one that still drains. */
+  /** Keys of revisions that are not forgotten: a later revision must not be mistaken for one that still drains. */
   readonly #keys = new Set<ModelKey>();
   readonly #runnerOf: RunnerOf;
 

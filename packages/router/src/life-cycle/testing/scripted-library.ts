@@ -1,4 +1,4 @@
-/** A library whose workers say what the test has them say: everything real but files, processes and time. */
+/** A library whose workers are scripted by the test: everything is real except files, processes and time. */
 import { type KeeperConfig, Scheduler } from '@millrace/core';
 import { ServedModels } from '../../catalogue/served-models.ts';
 import { createDataPlane } from '../../data-plane/live-data-plane.ts';
@@ -58,7 +58,7 @@ export class ScriptedLibrary {
     });
   }
 
-  /** As if the model's folder had just been read; `fingerprint`: what its files are like. */
+  /** Applies a definition as if the model's folder had just been read; `fingerprint` stands for its files. */
   read(definition: ModelDefinition, fingerprint: string): void {
     const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
     const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
@@ -78,7 +78,7 @@ export class ScriptedLibrary {
     });
   }
 
-  /** Lets promises that are due be kept. */
+  /** Lets pending promise callbacks run. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     this.clock.endTurn();

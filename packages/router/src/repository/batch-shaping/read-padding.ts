@@ -1,4 +1,4 @@
-/** Which inputs are padded, and with what; which sizes of outputs follow them. Said by parameters of the model. */
+/** Reads the model parameters for padding: which inputs are padded, with what value, and which output sizes follow them. */
 import { type Datatype, datatypes, elementsOf, fp16From, type TensorSpec } from '@millrace/protocol';
 import type { Cut } from '../../model/batch-shaping.ts';
 import type { Findings } from '../config-text/findings.ts';

@@ -1,4 +1,4 @@
-/** How requests of unequal shapes share a batch, as a configuration says: Triton's ragged batches, and padding. */
+/** Reads how requests of unequal shapes share a batch: Triton's ragged batches, and padding. */
 
 import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
@@ -91,16 +91,16 @@ function isRagged(entry: { readonly allow_ragged_batch?: boolean }): boolean {
   return entry.allow_ragged_batch === true;
 }
 
-/** What does not go together with unequal shapes. */
+/** Refuses settings that cannot be combined with unequal shapes. */
 function checkCompany(config: ModelConfig, view: Shaped, findings: Findings): void {
   if (!view.isBatched) {
     findings.problem(
       'max_batch_size',
-      'is 0, so there are no batches to pad or to make ragged; set it, or remove those',
+      'is 0, so there are no batches to pad or to make ragged; set it to 1 or more, or remove the padding and ragged settings',
     );
   }
   if (config.sequence_batching !== undefined) {
-    findings.problem('sequence_batching', 'cannot go together with ragged or padded inputs; remove one of them');
+    findings.problem('sequence_batching', 'cannot be combined with ragged or padded inputs; remove one of them');
   }
   for (const [field, entries] of [
     ['input', config.input ?? []],
@@ -108,7 +108,7 @@ function checkCompany(config: ModelConfig, view: Shaped, findings: Findings): vo
   ] as const) {
     for (const [index, { reshape }] of entries.entries()) {
       if (reshape === undefined) continue;
-      findings.problem(`${field}[${index}].reshape`, 'cannot go together with ragged or padded inputs; remove it');
+      findings.problem(`${field}[${index}].reshape`, 'cannot be combined with ragged or padded inputs; remove it');
     }
   }
 }
@@ -118,7 +118,10 @@ function checkFlat(tensors: readonly OnnxTensor[], name: string | undefined, pat
   const shape = tensor === undefined ? undefined : freeShape(tensor);
   if (shape === undefined || (shape.length === 1 && shape[0] === -1)) return;
   const found = `the graph has [ ${shape.join(', ')} ]`;
-  findings.problem(path, `${found}, but what is ragged is one list of all elements, [ -1 ]; export it so, or pad it`);
+  findings.problem(
+    path,
+    `${found}, but a ragged tensor must be one list of all elements, [ -1 ]; export it with that shape, or pad it`,
+  );
 }
 
 interface ReadGenerated {
@@ -157,7 +160,10 @@ function readGenerated(
     const fits = found.length === shape.length && found.every((size, axis) => size === -1 || size === shape[axis]);
     if (!fits) {
       const made = `${kind} makes a list of the shape [ ${shape.join(', ')} ]`;
-      findings.problem(`${path}.target_name`, `the graph has [ ${found.join(', ')} ], but ${made}; export it so`);
+      findings.problem(
+        `${path}.target_name`,
+        `the graph has [ ${found.join(', ')} ], but ${made}; export it with that shape`,
+      );
     }
     read.push({ input: { kind, datatype, source }, spec: { name: tensor.name, datatype, shape } });
   }
@@ -185,7 +191,7 @@ function readScattered(
       if (spec.datatype === 'BYTES') findings.problem(`${path}.target_name`, 'an output of texts cannot be scattered');
       if (source === undefined) continue;
       if (spec.shape.length !== inputs[source]?.shape.length) {
-        findings.problem(`${path}.source_input`, `has not as many dims as ${JSON.stringify(target)}`);
+        findings.problem(`${path}.source_input`, `must have as many dims as ${JSON.stringify(target)}`);
       }
       scattered.set(output, source);
     }
@@ -196,7 +202,7 @@ function readScattered(
 
 function takeOnly(names: readonly string[] | undefined, path: string, findings: Findings): string | undefined {
   if (names?.length === 1) return names[0];
-  findings.problem(path, `must be exactly one name, and there are ${names?.length ?? 0}`);
+  findings.problem(path, `must be exactly one name; it has ${names?.length ?? 0}`);
   return undefined;
 }
 
@@ -210,7 +216,8 @@ function takeSource(
   if (name === undefined) return undefined;
   const index = inputs.findIndex((input) => input.name === name);
   if (index < 0) findings.problem(path, `the model has no input ${JSON.stringify(name)}`);
-  else if (inputs[index]?.isOptional === true) findings.problem(path, `${JSON.stringify(name)} may be left out`);
+  else if (inputs[index]?.isOptional === true)
+    findings.problem(path, `${JSON.stringify(name)} is optional; name an input that every request has`);
   else return index;
   return undefined;
 }

@@ -104,7 +104,7 @@ class Binder {
       const elementPath = `${path}[${values.length}]`;
       this.#findings.positions.set(elementPath, written.value.kind === 'list' ? element : written);
       const value = this.#bindElement(element, field.element, elementPath);
-      // A place is kept for what could not be read until all are numbered, so that paths name what the file shows.
+      // An element that could not be read keeps its index until all are numbered, so that paths match the file.
       values.push(value ?? null);
     }
   }
@@ -156,7 +156,7 @@ class Binder {
     return undefined;
   }
 
-  /** Names the place of this very occurrence, not that of the first field of the same path. */
+  /** Reports the position of this occurrence, not that of the first field with the same path. */
   #problemAt(position: { line: number; column: number }, path: string, message: string): void {
     const before = this.#findings.positions.get(path);
     this.#findings.positions.set(path, position);

@@ -1,10 +1,10 @@
 import type { ConfigProblem } from '@millrace/protocol';
 import type { TextPosition } from './parser.ts';
 
-/** More problems than anyone reads at once; the rest is counted. */
+/** Problems that are listed for one file; one more says that there are others. */
 export const problemsMax = 100;
 
-/** What was found wrong (`problems`) or worth knowing (`warnings`) in one file, and where its fields stand. */
+/** The errors (`problems`) and warnings found in one file, and the positions of its fields. */
 export class Findings {
   readonly source: string;
   readonly problems: ConfigProblem[] = [];
@@ -49,7 +49,7 @@ export class Findings {
     });
   }
 
-  /** A field that is missing is told at the block where it belongs. */
+  /** A missing field is reported at the block that it belongs to. */
   #nearest(field: string): TextPosition | undefined {
     for (let path = field; path !== ''; path = path.slice(0, Math.max(0, path.search(/(?:\.|\[)[^.[]*$/)))) {
       const position = this.positions.get(path);

@@ -2,16 +2,16 @@ import type { ReadonlyJsonObject, ReadonlyJsonValue } from '../../model/model-vi
 import type { ElementField, MessageSchema, ScalarKind, SchemaField } from './schema.ts';
 
 /**
- * A message in protobuf's JSON form with the original field names and every field that has a default printed: scalars,
- * lists and maps always, messages and members of a choice only when set. 64-bit integers stay numbers, as Triton has it.
+ * A message in protobuf's JSON form with the original field names and every field that has a default included: scalars,
+ * lists and maps always, messages and members of a choice only when set. 64-bit integers stay numbers, as in Triton.
  */
 export function formatMessage(message: ReadonlyJsonObject, schema: MessageSchema): ReadonlyJsonObject {
-  const printed: [string, ReadonlyJsonValue][] = [];
+  const entries: [string, ReadonlyJsonValue][] = [];
   for (const [name, field] of Object.entries(schema)) {
     const value = formatField(Object.hasOwn(message, name) ? message[name] : undefined, field);
-    if (value !== undefined) printed.push([name, value]);
+    if (value !== undefined) entries.push([name, value]);
   }
-  return Object.fromEntries(printed);
+  return Object.fromEntries(entries);
 }
 
 function formatField(value: ReadonlyJsonValue | undefined, field: SchemaField): ReadonlyJsonValue | undefined {

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '@millrace/protocol';
 import type { TextField, TextList, TextMessage, TextScalar, TextValue } from './parser.ts';
 import type { ElementField, MessageSchema, SchemaField } from './schema.ts';
 
-/** JSON is mostly one long line: fields are told by their names. */
+/** JSON is mostly one long line, so problems name the field and no position. */
 const nowhere = { line: 1, column: 1 } as const;
 
 export function messageFromJson(object: JsonObject, schema: MessageSchema): TextMessage {
@@ -50,16 +50,16 @@ function listFrom(values: readonly JsonValue[], element: ElementField | undefine
 
 function elementFrom(value: JsonValue, field: ElementField | undefined): TextScalar | TextMessage {
   if (isObject(value)) return messageFromJson(value, field?.kind === 'message' ? field.message : {});
-  if (Array.isArray(value)) return word('a list inside a list');
+  if (Array.isArray(value)) return identifier('a list inside a list');
   if (typeof value === 'string') return textOf(value, field?.kind ?? 'string');
   if (typeof value === 'number' || typeof value === 'bigint') return numberOf(String(value));
-  return word(String(value));
+  return identifier(String(value));
 }
 
 /** In JSON, names of an enumeration stand in quotes, and so may long integers. */
 function textOf(text: string, kind: ElementField['kind']): TextScalar {
   if (kind === 'string' || kind === 'message') return { ...nowhere, kind: 'string', bytes: Buffer.from(text) };
-  return /^-?[0-9]/.test(text) ? numberOf(text) : word(text);
+  return /^-?[0-9]/.test(text) ? numberOf(text) : identifier(text);
 }
 
 function numberOf(text: string): TextScalar {
@@ -67,8 +67,8 @@ function numberOf(text: string): TextScalar {
   return { ...nowhere, kind: 'number', text: isNegative ? text.slice(1) : text, isNegative };
 }
 
-function word(text: string): TextScalar {
-  return { ...nowhere, kind: 'word', text, isNegative: false };
+function identifier(text: string): TextScalar {
+  return { ...nowhere, kind: 'identifier', text, isNegative: false };
 }
 
 function isObject(value: JsonValue): value is JsonObject {

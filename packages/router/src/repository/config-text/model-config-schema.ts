@@ -1,4 +1,4 @@
-/** Triton's ModelConfig as `proto/inference/model_config.proto` declares it, in the form that is read and printed here. */
+/** Triton's ModelConfig as `proto/inference/model_config.proto` declares it, in the form that this folder reads and formats. */
 import {
   type ModelConfigJson,
   type ModelConfig as ModelConfigMessage,

@@ -14,8 +14,8 @@ export function floatFrom(text: string): number | undefined {
 }
 
 /** `inf`, `infinity` and `nan` in any case. */
-export function specialFloatFrom(word: string): number | undefined {
-  switch (word.toLowerCase()) {
+export function specialFloatFrom(text: string): number | undefined {
+  switch (text.toLowerCase()) {
     case 'inf':
     case 'infinity':
       return Number.POSITIVE_INFINITY;

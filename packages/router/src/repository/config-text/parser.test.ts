@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigTextError } from './config-text-error.ts';
 import { nestingDepthMax, parseConfigText, type TextMessage, type TextValue } from './parser.ts';
 
-/** The tree as plain data: numbers and words as written, strings as text. */
+/** The tree as plain data: numbers and identifiers as written, strings as text. */
 function plain(message: TextMessage): unknown {
   return message.fields.map(({ name, value }) => [name, plainValue(value)]);
 }
@@ -160,7 +160,7 @@ describe('any text', () => {
     ...['0x', 'inf', '"s"', "'t'", '\\x4', '\\u00', '\u0000', 'é', '🦀'],
   );
 
-  test('is parsed or refused at a place inside it, and nothing else happens', () => {
+  test('is parsed, or refused with a position inside it', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -14,7 +14,7 @@ export type TextScalar = TextPosition &
   (
     | { readonly kind: 'string'; readonly bytes: Uint8Array }
     /** `text` without the sign. */
-    | { readonly kind: 'number' | 'word'; readonly text: string; readonly isNegative: boolean }
+    | { readonly kind: 'number' | 'identifier'; readonly text: string; readonly isNegative: boolean }
   );
 
 export interface TextMessage extends TextPosition {
@@ -35,12 +35,12 @@ export interface TextField extends TextPosition {
 }
 
 export interface ParsedText {
-  /** Everything up to the error, so that its other problems can be told as well. */
+  /** Everything up to the error, so that other problems before it can be reported as well. */
   readonly message: TextMessage;
   readonly error: ConfigTextError | undefined;
 }
 
-/** Reads protobuf text format without knowing any schema: names, values and where each stands. Never throws. */
+/** Reads protobuf text format without knowing any schema: names, values and their positions. Never throws. */
 export function parseConfigText(text: string): ParsedText {
   const fields: TextField[] = [];
   let error: ConfigTextError | undefined;
@@ -83,7 +83,7 @@ class Parser {
     const name = this.#token;
     if (name.text === '[')
       throw this.#error('extensions have no meaning in a model configuration; remove this field', name);
-    if (name.kind !== 'word') throw this.#error(`expected a field name, found ${spoken(name)}`, name);
+    if (name.kind !== 'identifier') throw this.#error(`expected a field name, found ${spoken(name)}`, name);
     this.#advance();
     const hasColon = this.#take(':');
     const value = this.#readValue(name.text);
@@ -124,7 +124,7 @@ class Parser {
     if (token.kind === 'string') return { kind: 'string', bytes: this.#readStrings(), line, column };
     const isNegative = this.#take('-');
     const value = this.#token;
-    if (value.kind === 'number' || value.kind === 'word') {
+    if (value.kind === 'number' || value.kind === 'identifier') {
       this.#advance();
       return { kind: value.kind, text: value.text, isNegative, line, column };
     }

@@ -42,7 +42,7 @@ test('a full configuration is read with its types', () => {
   });
 });
 
-describe('each mistake is told with its line, field and remedy', () => {
+describe('each mistake is reported with its line, field and remedy', () => {
   const cases: readonly [text: string, line: number | undefined, field: string | undefined, message: RegExp][] = [
     // Unknown names
     ['max_batchsize: 8', 1, 'max_batchsize', /no such field \(did you mean max_batch_size\?\)/],
@@ -235,7 +235,7 @@ describe('each mistake is told with its line, field and remedy', () => {
   });
 });
 
-test('all problems are told at once, also those before an error in the text', () => {
+test('all problems are reported at once, also those before a syntax error', () => {
   const { findings } = read('max_batchsize: 8\ninput { dims: x }\nname: "a" name: "b"\noutput {');
   expect(findings.problems.map(({ line, field }) => [line, field])).toEqual([
     [4, undefined],
@@ -251,7 +251,7 @@ test('an element that cannot be read does not change the numbers of those after 
   expect(config.input?.[0]?.dims).toEqual([2]);
 });
 
-test('after a hundred problems the others are only mentioned', () => {
+test('after a hundred problems the message says that there are more', () => {
   const { findings } = read('x: 1\n'.repeat(500));
   expect(findings.problems).toHaveLength(problemsMax + 1);
   expect(findings.problems.at(-1)?.message).toMatch(/more than 100; the others are not shown/);
@@ -269,7 +269,7 @@ test('a key named like a built-in property is a key like any other', () => {
   expect(Object.getOwnPropertyDescriptor(config.metric_tags, '__proto__')?.value).toBe('1');
 });
 
-test('a file that is too large or not UTF-8 is refused in words', () => {
+test('a file that is too large or not UTF-8 is refused with the reason', () => {
   const tooLarge = readModelConfig(new Uint8Array(configBytesMax + 1), 'c');
   expect(tooLarge.findings.problems[0]?.message).toMatch(/more than 1048576; is it really a configuration\?/);
   const atLimit = readModelConfig(Buffer.alloc(configBytesMax, ' '), 'c');
@@ -277,7 +277,7 @@ test('a file that is too large or not UTF-8 is refused in words', () => {
   expect(readModelConfig(Uint8Array.of(0x61, 0xff), 'c').findings.problems[0]?.message).toMatch(/save it as UTF-8/);
 });
 
-test('the JSON form prints every scalar, list and map, and messages and choices only when set', () => {
+test('the JSON form has every scalar, list and map, and messages and choices only when set', () => {
   const json = jsonFromModelConfig({
     name: 'm',
     version_policy: { latest: { num_versions: 1 } },
@@ -317,13 +317,13 @@ test('the JSON form prints every scalar, list and map, and messages and choices 
   expect(Object.keys(json.version_policy as object)).toEqual(['latest']);
 });
 
-test('any text gives problems or a configuration, and nothing else happens', () => {
-  const words = fc.constantFrom(
+test('any text gives problems or a configuration and never throws', () => {
+  const fragments = fc.constantFrom(
     ...['name', 'input', 'dims', 'parameters', 'key', 'value', 'data_type', 'TYPE_FP32', 'dynamic_batching', 'all'],
     ...['version_policy', 'latest', '{', '}', '[', ']', ':', ':', ',', '-', '"a"', '1', '0.5', 'true', '\n'],
   );
   fc.assert(
-    fc.property(fc.array(words, { maxLength: 40 }), (all) => {
+    fc.property(fc.array(fragments, { maxLength: 40 }), (all) => {
       const { config, findings } = read(all.join(' '));
       for (const { source, message } of findings.problems)
         expect([source, message.length > 0]).toEqual(['config.pbtxt', true]);

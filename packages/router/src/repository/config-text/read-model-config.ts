@@ -7,18 +7,18 @@ import { messageFromJson } from './json-message.ts';
 import { type ModelConfig, modelConfigSchema } from './model-config-schema.ts';
 import { parseConfigText } from './parser.ts';
 
-/** Far more than any configuration needs; a larger file is something else by mistake. */
+/** Far more than any configuration needs; a larger file was put there by mistake. */
 export const configBytesMax = 1024 * 1024;
 
 export interface ReadModelConfig {
   readonly config: ModelConfig;
-  /** Holds what is wrong so far, and takes what later checks find. */
+  /** The problems so far; later checks add theirs. */
   readonly findings: Findings;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads the text of a `config.pbtxt`; every problem at once. Never throws. */
+/** Reads the text of a `config.pbtxt` and reports every problem at once. Never throws. */
 export function readModelConfig(bytes: Uint8Array, source: string): ReadModelConfig {
   const findings = new Findings(source);
   if (bytes.length > configBytesMax) {
@@ -39,7 +39,7 @@ export function readModelConfig(bytes: Uint8Array, source: string): ReadModelCon
   if (error !== undefined) {
     findings.problems.push({ source, line: error.line, message: `column ${error.column}: ${error.message}` });
   }
-  // The schema decided every name and type on the way in, so what comes out has the type that follows from it.
+  // The schema has checked every name and type, so the result has the type derived from it.
   const config = bindMessage(message, modelConfigSchema, findings) as ModelConfig;
   return { config, findings };
 }

@@ -41,7 +41,7 @@ export function readScalar(scalar: TextScalar, kind: ScalarKind): ScalarResult {
 
 export function readEnum(scalar: TextScalar, field: EnumField): ScalarResult {
   const written = asWritten(scalar);
-  if (scalar.kind === 'word' && field.names.includes(written)) return { value: written };
+  if (scalar.kind === 'identifier' && field.names.includes(written)) return { value: written };
   if (scalar.kind === 'number') {
     const name = field.names[Number(integerFrom(scalar.text) ?? -1n)];
     if (name !== undefined && !scalar.isNegative) return { value: name };

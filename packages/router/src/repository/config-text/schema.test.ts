@@ -40,6 +40,6 @@ test('maps have keys and values', () => {
   });
 });
 
-test('a field of a kind that cannot be read is told when the server starts', () => {
+test('a field of an unsupported kind throws when the schema is built', () => {
   expect(() => schemaFrom(ModelInferRequestSchema)).toThrow(/cannot be read yet/);
 });

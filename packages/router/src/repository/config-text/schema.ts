@@ -1,4 +1,4 @@
-/** What reading and printing need to know of a protobuf message, taken from its descriptor. */
+/** What reading and formatting need to know of a protobuf message, taken from its descriptor. */
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
 export type IntegerKind = 'int32' | 'uint32' | 'int64' | 'uint64';
@@ -41,7 +41,7 @@ export interface MessageSchema {
   readonly [field: string]: SchemaField;
 }
 
-/** Throws on kinds of fields that no configuration has yet. */
+/** Throws for field kinds that no configuration uses yet. */
 export function schemaFrom(descriptor: DescMessage): MessageSchema {
   return Object.fromEntries(descriptor.fields.map((field) => [field.name, fieldFrom(field)]));
 }

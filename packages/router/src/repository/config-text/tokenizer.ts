@@ -1,6 +1,6 @@
 import { ConfigTextError } from './config-text-error.ts';
 
-export type TokenKind = 'word' | 'number' | 'string' | 'symbol' | 'end';
+export type TokenKind = 'identifier' | 'number' | 'string' | 'symbol' | 'end';
 
 export interface Token {
   readonly kind: TokenKind;
@@ -13,7 +13,7 @@ export interface Token {
 
 const blank = /[ \t\r\v\f]+/y;
 const comment = /#[^\n]*/y;
-const word = /[A-Za-z_][A-Za-z0-9_]*/y;
+const identifier = /[A-Za-z_][A-Za-z0-9_]*/y;
 const number = /0[xX][0-9A-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?/y;
 const symbols = '{}<>[]:,;-';
 const byteOrderMark = '\ufeff';
@@ -36,8 +36,8 @@ export class Tokenizer {
     const first = this.#text[this.#at];
     if (first === undefined) return this.#token('end', 0);
     if (first === '"' || first === "'") return this.#takeString(first);
-    const wordText = this.#match(word);
-    if (wordText !== undefined) return this.#token('word', wordText.length);
+    const identifierText = this.#match(identifier);
+    if (identifierText !== undefined) return this.#token('identifier', identifierText.length);
     const numberText = this.#match(number);
     if (numberText !== undefined) return this.#takeNumber(numberText);
     if (symbols.includes(first)) return this.#token('symbol', 1);

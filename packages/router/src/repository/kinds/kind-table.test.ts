@@ -12,8 +12,8 @@ test.each(modelKinds)('$platform is what its platform and its backend say', asyn
 
 test('no two kinds have a name, a platform or a backend in common', () => {
   for (const column of ['name', 'platform', 'backend'] as const) {
-    const words = modelKinds.flatMap((kind) => kind[column] ?? []);
-    expect(new Set(words).size, column).toBe(words.length);
+    const names = modelKinds.flatMap((kind) => kind[column] ?? []);
+    expect(new Set(names).size, column).toBe(names.length);
   }
 });
 
@@ -23,21 +23,21 @@ test('a kind has instances exactly when it has an engine', () => {
   }
 });
 
-test('a configuration that says two things is of the kind that is asked first', async () => {
+test('a configuration that fits two kinds is of the kind that is checked first', async () => {
   const kind = await kindOf({ ensemble_scheduling: { step: [] }, backend: 'pipeline' }, nowhere);
   expect(kind.name).toBe('ensemble');
 });
 
-test('what says nothing is of the kind that its files are', async () => {
+test('the kind of a model without platform and backend follows from its files', async () => {
   const repository = await TestRepository.create();
   try {
-    const place = { ...nowhere, path: `${repository.path}/m` };
+    const location = { ...nowhere, path: `${repository.path}/m` };
     await repository.write('m/1/notes.txt', new Uint8Array(0));
-    expect((await kindOf({}, place)).name).toBe('ONNX model');
+    expect((await kindOf({}, location)).name).toBe('ONNX model');
     await repository.write('m/1/pipeline.ts', new Uint8Array(0));
-    expect((await kindOf({}, place)).name).toBe('pipeline');
+    expect((await kindOf({}, location)).name).toBe('pipeline');
     await repository.write('m/1/model.onnx', new Uint8Array(0));
-    expect((await kindOf({}, place)).name).toBe('ONNX model');
+    expect((await kindOf({}, location)).name).toBe('ONNX model');
   } finally {
     await repository.remove();
   }

@@ -1,4 +1,4 @@
-/** The kinds of models there are. Whoever adds one adds a folder beside this file and a line here. */
+/** The kinds of models. To add one, add a folder beside this file and a line here. */
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import type { ModelLocation } from '../repository-layout.ts';
 import { ensembleKind } from './ensemble/ensemble-kind.ts';
@@ -8,12 +8,12 @@ import { pipelineKind } from './pipeline/pipeline-kind.ts';
 
 /** In the order in which they are asked. */
 const recognisedKinds: readonly RecognisedKind[] = [ensembleKind, pipelineKind];
-/** Of models that none of them recognises. */
+/** The kind of models that none of them recognises. */
 const defaultKind: ModelKind = onnxKind;
 
 export const modelKinds: readonly ModelKind[] = [defaultKind, ...recognisedKinds];
 
-export async function kindOf(config: ModelConfig, place: ModelLocation): Promise<ModelKind> {
-  for (const kind of recognisedKinds) if (await kind.recognises(config, place)) return kind;
+export async function kindOf(config: ModelConfig, location: ModelLocation): Promise<ModelKind> {
+  for (const kind of recognisedKinds) if (await kind.recognises(config, location)) return kind;
   return defaultKind;
 }

@@ -1,4 +1,4 @@
-/** What the router has to know of a kind of model: an entry of the table in `kind-table.ts`. */
+/** What the router needs to know about a kind of model: an entry of the table in `kind-table.ts`. */
 import type { ConfigProblem, EngineName, GpuProvider } from '@millrace/protocol';
 import type { InstanceGroup } from '../../model/instance-group.ts';
 import type { LaneName, ModelVersionDefinition } from '../../model/model-definition.ts';
@@ -21,12 +21,12 @@ export interface ModelKind {
   /** The lane to the worker program that has its engine; undefined: the one that the configuration chooses. */
   readonly lane: LaneName | undefined;
   readonly instances: 'none' | 'on-cpu' | 'on-cpu-or-gpu';
-  /** Without one, a model that needs none has version 1. */
+  /** False: a model without version folders has version 1. */
   readonly needsVersionFolder: boolean;
-  /** Its files are executed with all that the server's user may do, so that a load by request may not bring them. */
+  /** Its files are executed with the permissions of the server's user, so a load by request may not bring them. */
   readonly runsCode: boolean;
 
-  /** Refuses what only configurations of other kinds may say. */
+  /** Refuses settings that only other kinds have. */
   checkHead(config: ModelConfig, findings: Findings): void;
   /** Names of the models that carry it out; absent: it runs by itself. */
   stepNames?(config: ModelConfig): readonly string[];
@@ -34,20 +34,20 @@ export interface ModelKind {
   readVersion(parts: ModelParts, version: string, options: ReadModelOptions): Promise<VersionReading>;
 }
 
-/** Any kind but the one that models are of that no other recognises. */
+/** Any kind except the default, which models have that no other kind recognises. */
 export interface RecognisedKind extends ModelKind {
   /** By what the configuration says, or by the files when it says nothing. */
-  recognises(config: ModelConfig, place: ModelLocation): boolean | Promise<boolean>;
+  recognises(config: ModelConfig, location: ModelLocation): boolean | Promise<boolean>;
 }
 
 /** What the versions of a model have in common. */
 export interface ModelParts {
-  readonly place: ModelLocation;
+  readonly location: ModelLocation;
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];
   readonly batching: BatchingPolicy;
-  /** What drives it where it runs on GPUs. */
+  /** The execution provider for instances on GPUs. */
   readonly provider: GpuProvider;
   readonly findings: Findings;
 }

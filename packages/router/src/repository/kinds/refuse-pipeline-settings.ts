@@ -2,7 +2,7 @@ import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import { concurrencyParameter } from '../model-parameters.ts';
 
-/** For kinds whose instances run one batch after the other, or that have none. */
+/** Refuses pipeline settings for kinds whose instances run one batch after the other, or that have no instances. */
 export function refusePipelineSettings(config: ModelConfig, findings: Findings): void {
   if (config.model_transaction_policy?.decoupled === true) {
     findings.problem(
@@ -13,6 +13,6 @@ export function refusePipelineSettings(config: ModelConfig, findings: Findings):
   if (config.parameters?.[concurrencyParameter] === undefined) return;
   findings.problem(
     `parameters[${JSON.stringify(concurrencyParameter)}]`,
-    'only pipelines run several requests at once',
+    'only pipelines run several requests at once; remove it',
   );
 }

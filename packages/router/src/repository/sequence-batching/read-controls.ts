@@ -1,4 +1,4 @@
-/** The `control_input` entries: how the model is told where a step stands in its sequence. */
+/** Reads the `control_input` entries: the inputs that tell the model where a step is in its sequence. */
 
 import { datatypeFromElementType, elementTypeName, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { datatypes, type FixedSizeDatatype, type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
@@ -31,11 +31,12 @@ export function readControls(
     const path = `sequence_batching.control_input[${index}]`;
     const [control, ...others] = entry.control ?? [];
     if (control === undefined || others.length > 0) {
-      findings.problem(`${path}.control`, 'must be written once: an input tells one thing');
+      findings.problem(`${path}.control`, 'must be written exactly once: an input carries one control');
       continue;
     }
     const kind = control.kind ?? 'CONTROL_SEQUENCE_START';
-    if (seenKinds.has(kind)) findings.problem(`${path}.control[0].kind`, `${kind} is told by another input already`);
+    if (seenKinds.has(kind))
+      findings.problem(`${path}.control[0].kind`, `${kind} is already carried by another input; remove one of them`);
     seenKinds.add(kind);
     const datatype = datatypeOf(control, kind, `${path}.control[0]`, findings);
     const tensor = inputOf(entry.name ?? '', graph, `${path}.name`, findings);
@@ -129,7 +130,7 @@ function checkTensor(
   const datatype = datatypeFromElementType(tensor.elementType);
   if (datatype === undefined || datatypes[datatype].configName !== configName) {
     const found = datatype === undefined ? elementTypeName(tensor.elementType) : datatypes[datatype].configName;
-    findings.problem(path, `is told as ${configName}, but the graph has ${found} for ${JSON.stringify(tensor.name)}`);
+    findings.problem(path, `is sent as ${configName}, but the graph has ${found} for ${JSON.stringify(tensor.name)}`);
   }
   const shape = freeShape(tensor);
   const wanted = isBatched ? [-1, 1] : [1];

@@ -87,7 +87,7 @@ describe('a model with sequences', () => {
     expect(policy).toMatchObject({ preferredRows: [4, 8], delayMs: 2.5, isOrdered: true });
   });
 
-  test('direct: a share of the slots is worth a wait', async () => {
+  test('direct: a batch is held back for a minimum share of the slots', async () => {
     const direct = 'direct { minimum_slot_utilization: 0.3 max_queue_delay_microseconds: 1000 }';
     const { policy } = await serveTestModel(given(`${direct} ${controls} ${state}`));
     expect(policy).toMatchObject({ preferredRows: [3], delayMs: 1 });
@@ -124,25 +124,25 @@ describe('a model with sequences', () => {
     expect(sequencing?.states[0]?.initialShape).toEqual([2]);
   });
 
-  test('as many sequences live as have room for their state', async () => {
+  test('as many sequences are active as have room for their state', async () => {
     const limit =
       'max_batch_size: 8 parameters { key: "millrace.sequence_state_bytes_max" value { string_value: "20" } }';
     const { sequencing, warnings } = await serveTestModel(given(`${controls} ${state}`, {}, limit));
     expect(sequencing?.policy.slotsMax).toBe(2);
-    expect(warnings[0]?.message).toMatch(/has 8 bytes.*is 20: 2 instead of 8 sequences live at a time/);
+    expect(warnings[0]?.message).toMatch(/has 8 bytes.*is 20: 2 instead of 8 sequences are active at a time/);
   });
 
   test.each([
     ['use_growable_memory', /a state may grow and shrink/],
     ['use_same_buffer_for_input_output', /copied between two steps/],
-  ])('%s is served with a warning', async (field, words) => {
+  ])('%s is served with a warning', async (field, message) => {
     const { warnings } = await serveTestModel(given(`${controls} ${state.replace(' }', ` ${field}: true }`)}`));
     expect(warnings).toMatchObject([{ field: `sequence_batching.state[0].${field}`, line: 8 }]);
-    expect(warnings[0]?.message).toMatch(words);
+    expect(warnings[0]?.message).toMatch(message);
   });
 });
 
-describe('what is wrong is told with line and field', () => {
+describe('problems are reported with line and field', () => {
   const control = (inside: string, name = 'START') =>
     `control_input { name: "${name}" control { ${inside} } } ${state}`;
   const start = 'kind: CONTROL_SEQUENCE_START';
@@ -155,7 +155,7 @@ describe('what is wrong is told with line and field', () => {
     ],
     [control(start), `${at}.control[0]`, /exactly one of int32_false_true, fp32_false_true, bool_false_true; it has 0/],
     [control(`${start} int32_false_true: [0,1] fp32_false_true: [0,1]`), `${at}.control[0]`, /exactly one.*it has 2/],
-    [control(`${start} fp32_false_true: [ 0, 1 ]`), `${at}.name`, /told as TYPE_FP32, but the graph has TYPE_INT32/],
+    [control(`${start} fp32_false_true: [ 0, 1 ]`), `${at}.name`, /sent as TYPE_FP32, but the graph has TYPE_INT32/],
     [
       control(`${start} int32_false_true: [ 0, 1 ]`, 'GO'),
       `${at}.name`,
@@ -181,11 +181,11 @@ describe('what is wrong is told with line and field', () => {
       `${at}.control[0].int32_false_true`,
       /no meaning for a correlation id/,
     ],
-    [`control_input { name: "START" } ${state}`, `${at}.control`, /must be written once/],
+    [`control_input { name: "START" } ${state}`, `${at}.control`, /must be written exactly once/],
     [
       `control_input [ { name: "START" control { ${start} int32_false_true: [0,1] } }, { name: "READY" control { ${start} fp32_false_true: [0,1] } } ] ${state}`,
       'sequence_batching.control_input[1].control[0].kind',
-      /is told by another input already/,
+      /is already carried by another input/,
     ],
     [state.replace('"s"', '"q"'), 'sequence_batching.state[0].input_name', /no input "q"/],
     [state.replace('"t"', '"q"'), 'sequence_batching.state[0].output_name', /no output "q"; it has y, t/],
@@ -195,7 +195,7 @@ describe('what is wrong is told with line and field', () => {
       /is TYPE_INT8, but the graph has TYPE_FP32/,
     ],
     [state.replace('[ 2 ]', '[ 3 ]'), 'sequence_batching.state[0].dims', /is \[ 3 \], but the graph has \[ 2 \]/],
-    [`${state} ${state}`, 'sequence_batching.state[1]', /the input s belongs to another state already/],
+    [`${state} ${state}`, 'sequence_batching.state[1]', /the input s already belongs to another state/],
     [
       state.replace(' }', ' initial_state { dims: [ 3 ] zero_data: true } }'),
       'sequence_batching.state[0].initial_state[0].dims',
@@ -209,7 +209,7 @@ describe('what is wrong is told with line and field', () => {
     [
       state.replace(' }', ' initial_state { zero_data: true } initial_state { zero_data: true } }'),
       'sequence_batching.state[0].initial_state',
-      /must be written once/,
+      /must be written exactly once/,
     ],
     [
       state.replace(' }', ' initial_state { data_file: "absent" } }'),
@@ -249,7 +249,7 @@ describe('what is wrong is told with line and field', () => {
     const limit =
       'max_batch_size: 8 parameters { key: "millrace.sequence_state_bytes_max" value { string_value: "7" } }';
     const { failures } = await readTestModel(given(`${controls} ${state}`, {}, limit));
-    expect(failures[0]?.problems[0]?.message).toMatch(/none can live; raise it/);
+    expect(failures[0]?.problems[0]?.message).toMatch(/so no sequence fits; raise it/);
   });
 
   test.each(['1000000000', '9000000000000000'])('a state that begins with %s numbers', async (size) => {
@@ -259,7 +259,7 @@ describe('what is wrong is told with line and field', () => {
     const inputs = { ...graph.inputs, s: [float, ['n', 'free']] as const };
     const outputs = { ...graph.outputs, t: [float, ['n', 'free']] as const };
     const { failures } = await readTestModel({ ...graph, inputs, outputs });
-    const problem = failures[0]?.problems.find(({ message }) => message.includes('none can live'));
+    const problem = failures[0]?.problems.find(({ message }) => message.includes('so no sequence fits'));
     expect(problem?.field).toBe('sequence_batching.state[0].initial_state[0]');
   });
 
@@ -267,7 +267,7 @@ describe('what is wrong is told with line and field', () => {
     const config = `max_batch_size: 8\n${client}input { name: "s" data_type: TYPE_FP32 dims: [ 2 ] }\nsequence_batching { ${controls} ${state} }`;
     const { failures } = await readTestModel(given('', { config }));
     expect(failures[0]?.problems).toMatchObject([{ field: 'input[1].name' }, { field: 'input[1].name', line: 4 }]);
-    expect(failures[0]?.problems[1]?.message).toMatch(/is given by the server/);
+    expect(failures[0]?.problems[1]?.message).toMatch(/is provided by the server/);
   });
 
   test('an id that is text needs an input of text', async () => {

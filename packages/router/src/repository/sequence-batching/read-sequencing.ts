@@ -1,4 +1,4 @@
-/** Triton's `sequence_batching`, read and checked: which tensors are the server's, and how many sequences may live. */
+/** Triton's `sequence_batching`, read and checked: which tensors the server provides, and how many sequences may be active. */
 import type { ModelPolicy, SequencePolicy } from '@millrace/core';
 import type { OnnxGraph } from '@millrace/onnx';
 import type { ModelView } from '../../model/model-view.ts';
@@ -13,7 +13,7 @@ import type { WrittenSequences } from './written.ts';
 /** Triton's. */
 const sequenceIdleMicrosecondsDefault = 1_000_000;
 
-/** The graph as the model's clients see it: without what the server itself gives and takes. */
+/** The graph as the model's clients see it: without the tensors that the server itself provides and consumes. */
 export function clientGraphOf(graph: OnnxGraph, config: ModelConfig): OnnxGraph {
   const written = config.sequence_batching;
   if (written === undefined) return graph;
@@ -55,7 +55,7 @@ export async function readSequencing(parts: SequencingParts): Promise<Sequencing
   const reading = { graph, isBatched, modelFolder: parts.modelFolder, bytesMax, findings };
   const states = await readStates(written.state ?? [], reading);
   const outputs = [...view.outputs];
-  const placed = states.map(({ output, ...state }) => {
+  const statesByOutput = states.map(({ output, ...state }) => {
     let position = outputs.findIndex(({ name }) => name === output.name);
     if (position === -1) position = outputs.push(output) - 1;
     return { ...state, output: position };
@@ -65,7 +65,7 @@ export async function readSequencing(parts: SequencingParts): Promise<Sequencing
     policy: policyOf(written, states, parts),
     engineView: { ...view, inputs: [...view.inputs, ...given], outputs },
     controls,
-    states: placed,
+    states: statesByOutput,
     stateBytesMax: settings.sequenceStateBytesMax,
   };
 }
@@ -76,7 +76,7 @@ function checkNotListed(config: ModelConfig, written: WrittenSequences, findings
       (written.control_input ?? []).some((control) => control.name === name) ||
       (written.state ?? []).some((state) => state.input_name === name);
     if (isGiven)
-      findings.problem(`input[${index}].name`, 'is given by the server, as sequence_batching says; remove it');
+      findings.problem(`input[${index}].name`, 'is provided by the server because of sequence_batching; remove it');
   }
 }
 
@@ -90,7 +90,7 @@ function policyOf(
   if (oldest !== undefined && candidates < 1) {
     findings.problem(
       'sequence_batching.oldest.max_candidate_sequences',
-      'must be 1 or more: how many sequences live at a time for each instance',
+      'must be 1 or more: how many sequences are active at a time for each instance',
     );
   }
   const wanted = instanceCount * Math.max(1, oldest === undefined ? view.rowsMax : candidates);
@@ -106,15 +106,18 @@ function policyOf(
   };
 }
 
-/** As many as have room for their state; one that grows is looked at again when it does. */
+/** As many sequences as have room for their state; a state that grows is checked again when it does. */
 function slotsWithin(wanted: number, states: readonly ReadState[], bytesMax: number, findings: Findings): number {
   const bytes = states.reduce((sum, { initialData }) => sum + initialData.byteLength, 0);
   const possible = bytes === 0 ? wanted : Math.floor(bytesMax / bytes);
   if (possible >= wanted) return wanted;
   const limit = `the state of a sequence has ${bytes} bytes, and millrace.sequence_state_bytes_max is ${bytesMax}`;
-  if (possible === 0) findings.problem('sequence_batching.state', `${limit}: none can live; raise it`);
+  if (possible === 0) findings.problem('sequence_batching.state', `${limit}, so no sequence fits; raise it`);
   else
-    findings.warning('sequence_batching.state', `${limit}: ${possible} instead of ${wanted} sequences live at a time`);
+    findings.warning(
+      'sequence_batching.state',
+      `${limit}: ${possible} instead of ${wanted} sequences are active at a time`,
+    );
   return Math.max(1, possible);
 }
 
@@ -144,7 +147,7 @@ export function sequenceQueuePolicy(
   if (!(utilization >= 0 && utilization <= 1)) {
     findings.problem('sequence_batching.direct.minimum_slot_utilization', `is ${utilization}; it must be from 0 to 1`);
   }
-  // Without a share of slots to wait for, nothing is waited for.
+  // Without a minimum share of slots, no batch is held back.
   if (!(utilization > 0)) return {};
   const delayMs = Number(direct?.max_queue_delay_microseconds ?? 0) / 1000;
   return { preferredRows: [Math.max(1, Math.ceil(utilization * rowsMax))], delayMs };

@@ -44,7 +44,8 @@ export async function readStates(
   for (const [index, state] of written.entries()) {
     const path = `sequence_batching.state[${index}]`;
     for (const name of [`input ${state.input_name}`, `output ${state.output_name}`]) {
-      if (seen.has(name)) reading.findings.problem(path, `the ${name} belongs to another state already`);
+      if (seen.has(name))
+        reading.findings.problem(path, `the ${name} already belongs to another state; remove one of them`);
       seen.add(name);
     }
     const read = await readState(state, path, reading);
@@ -101,7 +102,7 @@ function initialShapeOf(
 ): readonly number[] | undefined {
   const given = state.initial_state ?? [];
   const [initial] = given;
-  if (given.length > 1) findings.problem(path, 'must be written once: a state begins in one way');
+  if (given.length > 1) findings.problem(path, 'must be written exactly once: a state has one initial value');
   const rowShape = isBatched ? spec.shape.slice(1) : spec.shape;
   const dims = initial?.dims === undefined || initial.dims.length === 0 ? rowShape : initial.dims.map(Number);
   const shape = dims.map((size) => (size < 0 ? 1 : size));
@@ -135,7 +136,7 @@ async function initialDataOf(
     datatype === 'BYTES' ? elementCount(shape) * 4 : (takeByteSize(datatype, shape) ?? Number.POSITIVE_INFINITY);
   if (expected > bytesMax) {
     const limit = `more than the ${bytesMax} of millrace.sequence_state_bytes_max`;
-    findings.problem(path, `takes ${expected} bytes, ${limit}, so that none can live; raise it, or use smaller dims`);
+    findings.problem(path, `takes ${expected} bytes, ${limit}, so no sequence fits; raise it, or use smaller dims`);
     return undefined;
   }
   if (file === undefined) return new Uint8Array(expected);

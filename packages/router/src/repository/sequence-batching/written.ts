@@ -1,4 +1,4 @@
-/** The parts of a configuration's `sequence_batching`, as they are written. */
+/** The types of the parts of `sequence_batching` in a configuration. */
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 
 export type WrittenSequences = NonNullable<ModelConfig['sequence_batching']>;

@@ -1,4 +1,4 @@
-/** One model, read from a temporary folder, for tests that say only what matters to them. */
+/** Reads one model from a temporary folder; tests give only the settings that matter to them. */
 
 import type { RowVerdict } from '@millrace/onnx';
 import { modelBytes, type TestShape, tensorInfo } from '@millrace/onnx/testing';
@@ -45,9 +45,9 @@ export async function readTestModel(given: GivenModel): Promise<ModelReading> {
     if (config !== undefined) await repository.write('m/config.pbtxt', config);
     for (const [name, content] of Object.entries(given.files ?? {})) await repository.write(`m/${name}`, content);
     const path = `${repository.path}/m`;
-    const place = { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] };
+    const location = { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] };
     const { verdict = { kind: 'independent' }, isBatchingStrict = false } = given;
-    return await readModel(place, { gpu, defaults, isBatchingStrict, analyseRows: async () => verdict });
+    return await readModel(location, { gpu, defaults, isBatchingStrict, analyseRows: async () => verdict });
   } finally {
     await repository.remove();
   }

@@ -14,7 +14,7 @@ export class TestRepository {
     return new TestRepository(await mkdtemp(join(tmpdir(), 'millrace-repository-')));
   }
 
-  /** Writes a file, with the folders above it; says where. */
+  /** Writes a file, with the folders above it; returns its path. */
   async write(path: string, content: string | Uint8Array): Promise<string> {
     const full = join(this.path, path);
     await mkdir(dirname(full), { recursive: true });

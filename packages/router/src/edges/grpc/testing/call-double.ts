@@ -1,4 +1,4 @@
-/** A streaming call that a test holds in its hands: what was sent, whether there is room, how it ended. */
+/** A streaming call controlled by a test: what was sent, whether there is room, how it ended. */
 import { type RequestListener, RpcError } from '@millrace/http';
 import { Cancellation } from '@millrace/protocol';
 import type { StreamResponse } from '../encode-stream-response.ts';
@@ -25,7 +25,7 @@ export class RequestsDouble implements StreamedRequests {
   }
 
   push(message: StreamedMessage): void {
-    if (this.isPaused) throw new Error('a paused stream gives nothing');
+    if (this.isPaused) throw new Error('a message was taken from a paused stream');
     this.keptBytes += messageBytes;
     this.#listener?.onMessage(message, messageBytes);
   }
@@ -77,7 +77,7 @@ export class CallDouble implements StreamInferCall {
   }
 
   send(message: StreamResponse, release?: () => void): boolean {
-    if (this.ending !== undefined) throw new Error('nothing is sent after the end');
+    if (this.ending !== undefined) throw new Error('a message was sent after the end of the call');
     this.sent.push(message);
     if (release !== undefined) this.releases.push(release);
     return this.hasRoom;
@@ -96,7 +96,7 @@ export class CallDouble implements StreamInferCall {
     this.#listeners.push(listener);
   }
 
-  /** As real calls do: who wants to hear of the next time says so again. */
+  /** As in real calls, `onRoom` is called once and must be set again. */
   gainRoom(): void {
     this.hasRoom = true;
     const { onRoom } = this;
@@ -104,7 +104,7 @@ export class CallDouble implements StreamInferCall {
     onRoom?.();
   }
 
-  /** In the words of a test: ids of answers, `id!message` of refusals. */
+  /** What was sent, as texts: ids of answers, `id!message` of refusals. */
   get texts(): readonly string[] {
     return this.sent.map(({ errorMessage, response }) =>
       errorMessage === '' ? response.id : `${response.id}!${errorMessage}`,

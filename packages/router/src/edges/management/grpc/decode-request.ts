@@ -1,4 +1,4 @@
-/** Requests of the gRPC face as the operations take them. */
+/** Converts requests of the gRPC interface into arguments of the operations. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { TrafficChange } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { ChangeTrafficRequest } from '../../../proto/generated/millrace/v1/management_pb.ts';
@@ -20,7 +20,7 @@ export function trafficChangeFromMessage(request: ChangeTrafficRequest): Traffic
   };
 }
 
-/** A revision that no double holds was never seen, so it matches none: -1 is never the present one. */
+/** A revision that a double cannot hold does not exist and must match none: -1 is never the current one. */
 export function expectedRevisionFromMessage({ expectedRevision }: ChangeTrafficRequest): number | undefined {
   if (expectedRevision === undefined) return undefined;
   return expectedRevision > BigInt(Number.MAX_SAFE_INTEGER) ? -1 : Number(expectedRevision);

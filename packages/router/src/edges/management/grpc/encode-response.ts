@@ -1,4 +1,4 @@
-/** What the operations tell, as messages. */
+/** Results of the operations as messages. */
 import { create } from '@bufbuild/protobuf';
 import type { ModelState } from '../../../catalogue/catalogue.ts';
 import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';

@@ -40,7 +40,7 @@ async function serve(limits = {}) {
   };
 }
 
-test('a watch tells the queues at once, and again at every interval', async () => {
+test('a watch reports the queues at once, and again at every interval', async () => {
   const { intervals, watch } = await serve();
   const told = watch({ intervalMs: 250 });
   expect((await told.next()).value).toMatchObject({ waitingRequests: 6, waitingBytes: String(2 ** 34) });
@@ -52,7 +52,7 @@ test('a watch tells the queues at once, and again at every interval', async () =
   await told.return(undefined);
 });
 
-test('a defect ends the watch, not the server', async () => {
+test('an unexpected error ends the watch, not the server', async () => {
   const { double, intervals, watch } = await serve();
   const told = watch();
   await told.next();
@@ -73,17 +73,17 @@ test('an interval that is not given is a second', async () => {
 test.each([
   [{ intervalMs: 99 }, 'the interval must be 100 to 60000 ms, not 99'],
   [{ intervalMs: 60_001 }, 'the interval must be 100 to 60000 ms, not 60001'],
-])('%j is refused', async (message, words) => {
+])('%j is refused', async (request, message) => {
   const { intervals, watch } = await serve();
-  expect((await watch(message).next()).value).toMatchObject({ error: { code: 'invalid_argument', message: words } });
+  expect((await watch(request).next()).value).toMatchObject({ error: { code: 'invalid_argument', message } });
   expect(intervals.running.size).toBe(0);
 });
 
 test('watchers beyond the maximum are refused', async () => {
   const { watch } = await serve({ watchersMax: 1 });
   await watch().next();
-  const words = '1 callers watch the queues already; ask for them once';
-  expect((await watch().next()).value).toMatchObject({ error: { code: 'unavailable', message: words } });
+  const message = '1 callers already watch the queues, which is the limit; read them once instead';
+  expect((await watch().next()).value).toMatchObject({ error: { code: 'unavailable', message } });
 });
 
 test('the end of the server ends every watch, and its interval', async () => {
@@ -95,7 +95,7 @@ test('the end of the server ends every watch, and its interval', async () => {
   expect(intervals.running.size).toBe(0);
 });
 
-test('a label that is both set and removed is refused, and a revision beyond all numbers matches none', async () => {
+test('a label that is both set and removed is refused, and a revision beyond doubles matches none', async () => {
   const { url } = await serve();
   const change = async (message: object) => {
     const response = await fetch(`${url}/millrace.v1.Management/ChangeTraffic`, {

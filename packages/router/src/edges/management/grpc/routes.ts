@@ -120,13 +120,13 @@ export class ManagementService {
     };
   }
 
-  /** Ends every watch: the server goes, and must not wait for those who only look on. */
+  /** Ends every watch, so that a server that stops does not wait for watchers. */
   end(): void {
     for (const call of this.#watches) call.fail(new RpcError('unavailable', 'the server is shutting down'));
   }
 
   #watch(intervalMs: number, call: StreamCall<v1.Queues>): undefined {
-    // One who does not read misses what was, and gets what is once there is room.
+    // A slow watcher misses states, and gets the current one once there is room.
     let hasRoom = true;
     const stop = this.#operations.watchQueues(intervalMs, {
       tell: (queues) => {
@@ -142,7 +142,7 @@ export class ManagementService {
       stop();
       this.#watches.delete(call);
     });
-    // Nothing else ends a watch that its caller has left.
+    // Nothing else ends a watch whose caller has disconnected.
     call.signal.onCancel(() => call.end());
     return undefined;
   }

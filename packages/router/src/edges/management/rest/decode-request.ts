@@ -1,4 +1,4 @@
-/** Bodies and fields of the REST face: JSON against a schema, and what `If-Match` asks. */
+/** Reads bodies and header fields of the REST interface: JSON against a schema, and `If-Match`. */
 import type { HttpRequest } from '@millrace/http';
 import {
   InferenceError,
@@ -18,14 +18,14 @@ export const ifMatchField = 'if-match';
 /** Problems and names that a refusal lists. */
 const listedMax = 8;
 
-/** Throws `invalid-request` that names the first fields that do not fit. */
+/** Throws an `invalid-request` that names the first invalid fields. */
 export function bodyFrom<Schema extends z.ZodType>(body: JsonObject, schema: Schema): z.infer<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
   const problems = issues.slice(0, listedMax).map(problemFrom);
   if (issues.length > listedMax) problems.push(`and ${issues.length - listedMax} more`);
-  throw new InferenceError('invalid-request', `the body does not fit: ${problems.join('; ')}`);
+  throw new InferenceError('invalid-request', `the body is invalid: ${problems.join('; ')}`);
 }
 
 function problemFrom(issue: z.core.$ZodIssue): string {
@@ -36,7 +36,7 @@ function problemFrom(issue: z.core.$ZodIssue): string {
   return `${where} has no field ${listed(keys, listedMax)}`;
 }
 
-/** The revision that the caller saw; undefined: any will do. */
+/** The revision that the caller expects; undefined: any. */
 export function expectedRevisionFrom(request: HttpRequest): number | undefined {
   const values = request.headers.getAll(ifMatchField);
   if (values.length === 0) return undefined;
@@ -60,7 +60,7 @@ function labelsFrom(labels: Readonly<Record<string, string | null>>): ReadonlyMa
   return new Map(Object.entries(labels).map(([label, version]) => [label, version ?? undefined]));
 }
 
-/** What came as JSON is JSON. */
+/** A value that was parsed from JSON is a JSON value. */
 export function configTextFrom({ config }: z.infer<typeof loadSchema>): string | undefined {
   return config === undefined ? undefined : stringifyJson(config as JsonObject);
 }
@@ -68,5 +68,8 @@ export function configTextFrom({ config }: z.infer<typeof loadSchema>): string |
 /** A worker's number in a path. */
 export function workerFrom(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InferenceError('invalid-request', `a worker has a number, not the name ${quote(text)}`);
+  throw new InferenceError(
+    'invalid-request',
+    `${quote(text)} is not the number of a worker; list the instances to see the workers`,
+  );
 }

@@ -1,4 +1,4 @@
-/** What the operations tell, as JSON. What is not known is left out. */
+/** Results of the operations as JSON. Unknown values are left out. */
 import type { HttpResponse } from '@millrace/http';
 import type { JsonObject, JsonValue } from '@millrace/protocol';
 import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';

@@ -1,4 +1,4 @@
-/** One operation of the REST face: its declaration, reading its body within limits, and its errors. */
+/** One operation of the REST interface: its declaration, reading its body within limits, and its errors. */
 import type { HttpResponse } from '@millrace/http';
 import type { z } from 'zod';
 import { encodeError } from '../../rest/encode-error.ts';
@@ -12,7 +12,7 @@ import { bodyFrom } from './decode-request.ts';
 export interface RestManagementCall<Body> {
   readonly routed: RoutedRequest;
   readonly body: Body;
-  /** What the body brings of files, whose places in it are empty texts. */
+  /** The files of the body; the body itself has empty texts instead of them. */
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Of the path. */
   parameter(name: string): string;
@@ -72,8 +72,8 @@ export function routeMaker(config: ManagementConfig, slices: SliceQueue, onError
         404: { description: 'There is no such model or version', content: jsonContent(errorSchema) },
         ...(declared.headers === undefined
           ? {}
-          : { 409: { description: 'It was changed meanwhile', content: jsonContent(errorSchema) } }),
-        503: { description: 'Not now, or not in this mode', content: jsonContent(errorSchema) },
+          : { 409: { description: 'It was changed by someone else', content: jsonContent(errorSchema) } }),
+        503: { description: 'Not available now, or not in this mode', content: jsonContent(errorSchema) },
       },
       handler,
     };

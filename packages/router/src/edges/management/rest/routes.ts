@@ -1,4 +1,4 @@
-/** Management over REST. All of it is below one path, so that a proxy in front can keep it from the world by one rule. */
+/** Management over REST. All routes are below one path, so that a proxy can block them with one rule. */
 import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
 import type { TrafficChange } from '../../../catalogue/traffic/traffic-policy.ts';
@@ -15,14 +15,14 @@ export interface ManagementRouteParts {
   readonly operations: ManagementOperations;
   readonly config: ManagementConfig;
   readonly slices: SliceQueue;
-  /** Hears of defects; clients are told only that there was one. */
+  /** Called with unexpected errors; clients see only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 
 const managementPath = '/v1/management';
 
 const revisionHeaders = {
-  [decode.ifMatchField]: z.string().describe('The etag that was seen; another one now is a 409'),
+  [decode.ifMatchField]: z.string().describe('The expected etag; if the current one differs, the answer is a 409'),
 };
 const model = (rest: string): string => `${managementPath}/models/{model}${rest}`;
 
@@ -58,7 +58,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'POST',
       path: model('/load'),
       operationId: 'loadModel',
-      summary: 'Load a model, or load it anew beside the old one; answered when it is served',
+      summary: 'Load a model, or reload it beside the old one; answered when it is served',
       request: { description: 'Nothing, or what to load instead', schema: schemas.loadSchema, filesIn: 'files' },
       run: async ({ body, files, parameter }) => {
         await operations.load(parameter('model'), decode.configTextFrom(body), files);
@@ -69,7 +69,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'POST',
       path: model('/unload'),
       operationId: 'unloadModel',
-      summary: 'Unload a model; what was accepted is still answered',
+      summary: 'Unload a model; accepted requests are still answered',
       request: { description: 'Nothing, or what else to unload', schema: schemas.unloadSchema },
       run: async ({ body, parameter }) => {
         await operations.unload(parameter('model'), body.withDependents ?? false);
@@ -83,7 +83,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
         operationId: isPinned ? 'pinVersion' : 'unpinVersion',
         summary: isPinned
           ? 'Never unload this version for the memory budget'
-          : 'Let this version be unloaded for the memory budget again',
+          : 'Allow this version to be unloaded for the memory budget again',
         run: async ({ parameter }) => {
           await operations.setPinned(parameter('model'), parameter('version'), isPinned);
           return encode.encodeNothing();
@@ -94,7 +94,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'GET',
       path: model('/traffic'),
       operationId: 'getTraffic',
-      summary: 'What labels stand for, and how requests without a version are spread',
+      summary: 'The versions of the labels, and how requests without a version are distributed',
       answer: traffic,
       run: ({ parameter }) => encode.encodeTraffic(operations.traffic(parameter('model'))),
     }),
@@ -112,7 +112,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'PUT',
       path: model('/labels/{label}'),
       operationId: 'setLabel',
-      summary: 'Let a label stand for a version',
+      summary: 'Set a label to a version',
       headers: revisionHeaders,
       request: { description: 'The version', schema: schemas.labelSchema },
       answer: traffic,
@@ -122,7 +122,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'DELETE',
       path: model('/labels/{label}'),
       operationId: 'removeLabel',
-      summary: 'Let a label stand for nothing',
+      summary: 'Remove a label',
       headers: revisionHeaders,
       answer: traffic,
       run: (call) => changeTraffic(call, { labels: new Map([[call.parameter('label'), undefined]]) }),
@@ -131,7 +131,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'PUT',
       path: model('/split'),
       operationId: 'setSplit',
-      summary: 'Spread requests that name no version over versions by weight; an empty list ends it',
+      summary: 'Distribute requests that name no version over versions by weight; an empty list ends it',
       headers: revisionHeaders,
       request: { description: 'The split', schema: schemas.splitSchema },
       answer: traffic,
@@ -159,7 +159,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'POST',
       path: `${managementPath}/instances/{worker}/breaker/close`,
       operationId: 'closeBreaker',
-      summary: 'Trust a worker again from now on',
+      summary: 'Close the breaker of a worker, so that it takes requests again',
       run: ({ parameter }) => {
         operations.closeBreaker(decode.workerFrom(parameter('worker')));
         return encode.encodeNothing();
@@ -169,7 +169,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'GET',
       path: `${managementPath}/queues`,
       operationId: 'getQueues',
-      summary: 'What waits and runs now',
+      summary: 'Requests that wait and run now',
       answer: { description: 'The queues', schema: schemas.queuesSchema },
       run: () => encode.encodeQueues(operations.queues()),
     }),
@@ -178,7 +178,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
         method: 'DELETE',
         path: `${managementPath}/cache${suffix}`,
         operationId: suffix === '' ? 'flushCache' : 'flushModelCache',
-        summary: suffix === '' ? 'Forget the cached results of all models' : 'Forget the cached results of a model',
+        summary: suffix === '' ? 'Remove the cached results of all models' : 'Remove the cached results of a model',
         answer: { description: 'How many', schema: schemas.flushedSchema },
         run: ({ parameter }) => encode.encodeFlushed(operations.flushCache(parameter('model'))),
       }),

@@ -1,11 +1,11 @@
-/** The bodies of the REST face. Ranges are said here and checked by the operations, in the same words for every face. */
+/** The bodies of the REST interface. Ranges are documented here and checked by the operations, with the same messages everywhere. */
 import { z } from 'zod';
 
 const count = z.int().min(0);
 const version = z.string().describe('A version, like "2"');
 
 const weightedVersion = z
-  .strictObject({ version, weight: z.number().describe('Its share is its part of the sum of all weights') })
+  .strictObject({ version, weight: z.number().describe('Its share is its weight divided by the sum of all weights') })
   .meta({ id: 'WeightedVersion' });
 
 const shadowedVersion = z
@@ -49,7 +49,7 @@ export const loadSchema = z
   .meta({ id: 'Load' });
 
 export const unloadSchema = z
-  .strictObject({ withDependents: z.boolean().describe('Also the models that this one is made of').optional() })
+  .strictObject({ withDependents: z.boolean().describe('Also unload the models of its steps').optional() })
   .meta({ id: 'Unload' });
 
 export const contextsSchema = z
@@ -60,7 +60,7 @@ export const contextsSchema = z
         version: z.string().describe('Empty when the model failed before it had a version'),
         state: z
           .enum(['loading', 'ready', 'unloading', 'failed', 'evicted'])
-          .describe('evicted: not in memory for the time being; a request brings it back'),
+          .describe('evicted: not in memory now; loaded again by the next request'),
         reason: z.string().describe('Why it is not ready; empty when it is'),
         labels: z.array(z.string()),
         pinned: z.boolean(),
@@ -101,7 +101,10 @@ export const instancesSchema = z
         device: z.string(),
         breaker: z.enum(['closed', 'open', 'half-open']),
         outstandingBatches: count,
-        rowMs: z.number().describe('What a row takes here, as measured lately; absent before the first').optional(),
+        rowMs: z
+          .number()
+          .describe('Milliseconds that a row takes here, as measured recently; absent before the first batch')
+          .optional(),
         priorityMax: count.describe('It takes this priority level and more urgent ones only; absent: all').optional(),
       }),
     ),
@@ -119,7 +122,10 @@ export const queuesSchema = z
         version: z.string(),
         waitingRequests: count,
         waitingBytes: count,
-        waitMs: z.number().describe('What a request that came now would wait; absent: not known yet').optional(),
+        waitMs: z
+          .number()
+          .describe('Estimated wait of a request that arrives now, in milliseconds; absent: not known yet')
+          .optional(),
       }),
     ),
   })

@@ -1,4 +1,4 @@
-/** A client of the gRPC face, over Connect with protobuf's own bytes. */
+/** A client of the gRPC interface, over Connect with binary protobuf. */
 import {
   create,
   type DescMessage,

@@ -1,5 +1,5 @@
 /**
- * What everyone who calls management relies on. Run for the double, for each face in front of it, and for each face of a
+ * The contract of management. Run for the double, for each interface in front of it, and for each interface of a
  * real server, so that none of them can drift from the others.
  */
 import { describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(await stateOf(subject, 'spare')).not.toContain('1 READY');
     });
 
-    test('what the repository does not have cannot be loaded', async () => {
+    test('a model that is not in the repository cannot be loaded', async () => {
       const { management } = await open();
       await expect(management.load('nobody')).rejects.toEqual(refusal('invalid-request', /failed to load 'nobody'/));
     });
@@ -84,7 +84,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(labels).toEqual([[], ['stable']]);
     });
 
-    test('a split and shadows replace what was, and nothing else', async () => {
+    test('a split and shadows replace the previous ones and nothing else', async () => {
       const { management } = await open();
       await management.changeTraffic('mill', { labels: new Map([['stable', '1']]) });
       const split = [
@@ -109,7 +109,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(moved.labels.get('stable')).toBe('2');
     });
 
-    test('a change that names a version that is not there changes nothing', async () => {
+    test('a change that names an unknown version changes nothing', async () => {
       const { management } = await open();
       const { revision } = await management.traffic('mill');
       for (const change of [
@@ -122,7 +122,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(await management.traffic('mill')).toMatchObject({ revision });
     });
 
-    test('a pin is seen and taken back', async () => {
+    test('a pin is set, listed and removed', async () => {
       const { management } = await open();
       const pins = async () =>
         (await management.contexts()).filter((one) => one.name === 'mill').map(({ isPinned }) => isPinned);
@@ -132,7 +132,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(await pins()).toEqual([false, false]);
     });
 
-    test('instances are told with their breakers, which can be closed', async () => {
+    test('instances are listed with their breakers, which can be closed', async () => {
       const { management } = await open();
       const [first] = (await management.instances()).filter((one) => one.model === 'mill');
       expect(first?.worker).toBeTypeOf('number');
@@ -141,7 +141,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(after).toMatchObject({ worker: first?.worker, breaker: 'closed' });
     });
 
-    test('queues are told for every version, and the cache is flushed', async () => {
+    test('queues are listed for every version, and the cache is flushed', async () => {
       const { management } = await open();
       const { models } = await management.queues();
       expect(models.filter(({ model }) => model === 'mill').map(({ version }) => version)).toEqual(['1', '2']);
@@ -156,7 +156,7 @@ export function managementContract(name: string, open: () => ManagementSubject |
       ['setPinned', (management) => management.setPinned('nobody', '1', true)],
       ['setPinned of no version', (management) => management.setPinned('mill', '9', true)],
     ];
-    test.each(unknown)('%s: what is not there is refused as unknown', async (_, call) => {
+    test.each(unknown)('%s: an unknown name is refused as unknown', async (_, call) => {
       const { management } = await open();
       await expect(call(management)).rejects.toEqual(refusal('unknown-model', /nobody|mill/));
     });

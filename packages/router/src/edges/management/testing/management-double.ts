@@ -27,12 +27,12 @@ export class ManagementDouble implements Management {
     ['mill', { versions: ['1', '2'], isLoaded: true, wasLoaded: true, traffic: noTraffic, pinned: new Set() }],
     ['spare', { versions: ['1'], isLoaded: false, wasLoaded: false, traffic: noTraffic, pinned: new Set() }],
   ]);
-  /** What the last load brought with it. */
+  /** The overrides of the last load. */
   overrides: LoadOverrides | undefined;
   isWithDependents: boolean | undefined;
   breaker: BreakerState = 'open';
   cachedResults = 3;
-  /** Thrown by the next call of `index`, for tests of what a defect looks like from outside. */
+  /** Thrown by the next call of `index`, for tests of how an unexpected error is answered. */
   defect: Error | undefined;
 
   index(): Promise<readonly IndexEntry[]> {

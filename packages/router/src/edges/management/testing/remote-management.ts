@@ -1,4 +1,4 @@
-/** Management as somebody far away calls it: every answer is a promise, and refusals have a code and a message. */
+/** Management as a remote caller sees it: every answer is a promise, and refusals have a code and a message. */
 import type { Management } from '../../../management/management.ts';
 
 export type RemoteManagement = {
@@ -7,7 +7,7 @@ export type RemoteManagement = {
   ) => Promise<Awaited<ReturnType<Management[Name]>>>;
 };
 
-/** What a face made of an `InferenceError`. */
+/** An `InferenceError` as an interface encodes it. */
 export class RemoteRefusal extends Error {
   readonly code: string;
 
@@ -17,7 +17,7 @@ export class RemoteRefusal extends Error {
   }
 }
 
-/** The same, without any face between. */
+/** The same without an interface in between. */
 export function directly(management: Management): RemoteManagement {
   return {
     index: () => management.index(),

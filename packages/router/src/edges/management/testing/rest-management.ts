@@ -1,4 +1,4 @@
-/** A client of the REST face. */
+/** A client of the REST interface. */
 
 import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
@@ -8,7 +8,7 @@ interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What is not known is left out. */
+/** Unknown values are left out. */
 type Absent<Whole, Names extends keyof Whole> = Omit<Whole, Names> & Partial<Pick<Whole, Names>>;
 type JsonQueues = Omit<QueueStatus, 'models'> & { readonly models: Absent<QueueStatus['models'][number], 'waitMs'>[] };
 

@@ -50,7 +50,7 @@ export class EchoDataPlane implements DataPlane {
   }
 }
 
-/** For data planes that are asked for none. */
+/** For data planes whose tests open no streams. */
 export function noStreams(): never {
   throw new Error('no streams are opened here');
 }

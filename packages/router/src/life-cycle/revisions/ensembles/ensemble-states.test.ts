@@ -26,7 +26,7 @@ function ensembleOf(name: string, ...steps: readonly string[]): { model: ServedM
       outputs: [{ name: 'y', tensor: `t${index + 1}` }],
     })),
   });
-  if ('problems' in planning) throw new Error('it is sound');
+  if ('problems' in planning) throw new Error('the ensemble of the test must be valid');
   const labels = new Map<string, readonly string[]>();
   const model = servedModel([spec('x')], [spec('y')], { name, platform: 'ensemble', labels });
   const inflightMax = Number.POSITIVE_INFINITY;
@@ -51,7 +51,7 @@ function setUp(models: readonly ServedModel[], ensembles: readonly ReturnType<ty
 }
 
 describe('EnsembleStates', () => {
-  test('an ensemble is ready when all of its steps are, and says whom it waits for until then', () => {
+  test('an ensemble is ready when all of its steps are, and names the step it waits for until then', () => {
     const [a, b] = [plainModel('a'), plainModel('b')];
     const { served, stateOf, told } = setUp([a, b], [ensembleOf('e', 'a', 'b')]);
     expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "a" is not ready: .*loading/)]);
@@ -62,7 +62,7 @@ describe('EnsembleStates', () => {
     expect(told).toEqual(['e ready']);
   });
 
-  test('it fails with a step, and is ready again with it', () => {
+  test('it fails and becomes ready again together with a step', () => {
     const a = plainModel('a');
     const { served, stateOf, told } = setUp([a], [ensembleOf('e', 'a')]);
     served.setState(a, 'ready', '');
@@ -73,12 +73,12 @@ describe('EnsembleStates', () => {
     expect(told).toEqual(['e ready', 'e failed', 'e ready']);
   });
 
-  test('a step that nobody has fails it at once', () => {
+  test('an unknown step fails it at once', () => {
     const { stateOf } = setUp([], [ensembleOf('e', 'nobody')]);
     expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "nobody" is not ready: .*not found/)]);
   });
 
-  test('a new version of a step is checked anew, and its labels are taken over', () => {
+  test('a new version of a step is checked again, and its labels are used', () => {
     const [one, two] = [plainModel('a', 'FP32', '1'), plainModel('a', 'INT8', '2')];
     const ensemble = ensembleOf('e', 'a');
     const { served, stateOf } = setUp([one, two], [ensemble]);
@@ -93,7 +93,7 @@ describe('EnsembleStates', () => {
     ]);
   });
 
-  test('an ensemble of ensembles is ready in the same moment', () => {
+  test('an ensemble of ensembles is ready at the same time', () => {
     const a = plainModel('a');
     const { served, stateOf, told } = setUp([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
     served.setState(a, 'ready', '');
@@ -103,16 +103,16 @@ describe('EnsembleStates', () => {
     expect(told).toEqual(['inner ready', 'outer ready', 'inner failed', 'outer failed']);
   });
 
-  test('one that is made of itself fails with the way back', () => {
+  test('an ensemble that contains itself fails with the cycle', () => {
     const { stateOf } = setUp([], [ensembleOf('e', 'f'), ensembleOf('f', 'e')]);
     expect(stateOf('e')).toEqual([
       'failed',
-      'it is made of itself (e, which is made of f, which is made of e); take it out of one of them',
+      'it contains itself (e, which contains f, which contains e); remove it from the steps of one of them',
     ]);
     expect(stateOf('f')[0]).toBe('failed');
   });
 
-  test('one that was removed is left alone', () => {
+  test('a removed ensemble is not updated', () => {
     const a = plainModel('a');
     const ensemble = ensembleOf('e', 'a');
     const { served, states, told } = setUp([a], [ensemble]);

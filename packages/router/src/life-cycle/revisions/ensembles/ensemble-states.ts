@@ -1,6 +1,6 @@
 /**
- * Keeps the state of every ensemble true: it is ready when all of its steps are and fit together. Models come and go, so
- * this is asked again after every change; the steps themselves are found anew for each request.
+ * Keeps the state of every ensemble up to date: it is ready when all of its steps are and fit together. Models change, so
+ * this is checked again after every change; the steps themselves are resolved for each request.
  */
 
 import type { ModelState } from '../../../catalogue/catalogue.ts';
@@ -12,7 +12,7 @@ import { findSteps } from './step-views.ts';
 
 export interface EnsembleStatesParts {
   readonly models: ServedModels;
-  /** The ensemble takes requests from now on; said each time it is ready again. */
+  /** The ensemble takes requests from now on; called each time it is ready again. */
   readonly onReady: (model: ServedModel) => void;
   readonly onFailed: (model: ServedModel, reason: string) => void;
 }
@@ -20,7 +20,7 @@ export interface EnsembleStatesParts {
 interface Entry {
   readonly model: ServedModel;
   readonly definition: EnsembleDefinition;
-  /** What was told last; undefined before. */
+  /** The last reported state; undefined before the first. */
   told: Verdict | undefined;
 }
 
@@ -49,7 +49,7 @@ export class EnsembleStates {
     this.#checkAll();
   }
 
-  /** Its state is somebody else's to tell. */
+  /** Stops updating its state. */
   remove(model: ServedModel): void {
     this.#entries.delete(model);
   }
@@ -58,7 +58,7 @@ export class EnsembleStates {
     this.#stopListening();
   }
 
-  /** What this tells changes states itself, which may make other ensembles ready: it checks until nothing changes. */
+  /** A changed state may make other ensembles ready: checks until nothing changes. */
   #checkAll(): void {
     this.#isStale = true;
     if (this.#isChecking) return;
@@ -84,7 +84,9 @@ export class EnsembleStates {
   #verdictOn({ model, definition }: Entry): Verdict {
     const circle = this.#circleFrom(model);
     if (circle !== undefined) {
-      return failed(`it is made of itself (${circle.join(', which is made of ')}); take it out of one of them`);
+      return failed(
+        `it contains itself (${circle.join(', which contains ')}); remove it from the steps of one of them`,
+      );
     }
     const steps = findSteps(this.#parts.models, model.view, definition);
     if (steps.kind !== 'ready') {
@@ -107,7 +109,7 @@ export class EnsembleStates {
     }
   }
 
-  /** The names on the way from the ensemble back to itself; undefined when there is none. */
+  /** The names on the cycle from the ensemble back to itself; undefined when there is none. */
   #circleFrom(start: ServedModel): readonly string[] | undefined {
     const byName = new Map<string, Entry>();
     for (const entry of this.#entries.values()) byName.set(entry.model.view.name, entry);

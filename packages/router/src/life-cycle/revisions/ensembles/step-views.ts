@@ -6,7 +6,7 @@ import type { ModelDefinition, ModelFailure } from '../../../model/model-definit
 import type { ModelView } from '../../../model/model-view.ts';
 import { stepProblems } from '../../../repository/kinds/ensemble/check-steps.ts';
 
-/** The models of an ensemble's steps as they are served now, or what keeps the ensemble from being served. */
+/** The models of an ensemble's steps as currently served, or why the ensemble cannot be served. */
 export type StepsFound =
   | { readonly kind: 'ready'; readonly views: readonly ModelView[] }
   | { readonly kind: 'loading' | 'failed'; readonly problems: readonly EnsembleProblem[] };
@@ -28,7 +28,7 @@ export function findSteps(models: ServedModels, ensemble: ModelView, definition:
   return problems.length === 0 ? { kind: 'ready', views } : { kind: 'failed', problems };
 }
 
-/** What keeps the versions of an ensemble from being served with its steps as they are now; empty for other models. */
+/** Why the versions of an ensemble cannot be served with the current steps; empty for other models. */
 export function stepFailures(models: ServedModels, definition: ModelDefinition): readonly ModelFailure[] {
   const failures: ModelFailure[] = [];
   for (const { version, path, view, ensemble } of definition.versions) {
@@ -40,7 +40,7 @@ export function stepFailures(models: ServedModels, definition: ModelDefinition):
   return failures;
 }
 
-/** The models that an ensemble is made of, each once; empty for other models. */
+/** The models of an ensemble's steps, each once; empty for other models. */
 export function stepNamesOf({ versions }: ModelDefinition): readonly string[] {
   const steps = versions.flatMap(({ ensemble }) => ensemble?.plan.steps ?? []);
   return [...new Set(steps.map(({ model }) => model))];

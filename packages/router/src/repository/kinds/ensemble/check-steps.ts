@@ -1,4 +1,4 @@
-/** Whether an ensemble and the models of its steps fit together; asked whenever one of them is new. */
+/** Checks whether an ensemble and the models of its steps fit together; repeated whenever one of them changes. */
 import { type EnsembleProblem, stepField, type TensorSource } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
 import type { EnsembleDefinition } from '../../../model/ensemble-definition.ts';
@@ -15,7 +15,7 @@ interface TensorEnd {
   readonly title: string;
 }
 
-/** All that does not fit. A step whose model is not known is left out. */
+/** Every mismatch. A step whose model is not known is skipped. */
 export function stepProblems(
   { plan }: EnsembleDefinition,
   ensemble: ModelView,
@@ -54,7 +54,7 @@ export function stepProblems(
     }
     for (const { name, isOptional } of model.inputs) {
       if (isOptional === true || step.takes.some((link) => link.name === name)) continue;
-      say(`${field}.input_map`, `${quote(model.name)} cannot do without its input ${quote(name)}; add it`);
+      say(`${field}.input_map`, `${quote(model.name)} requires its input ${quote(name)}; add it`);
     }
     for (const name of step.gives) {
       if (tensorOf(model.outputs, name) === undefined) {
@@ -96,7 +96,7 @@ function sayMismatch(given: TensorEnd, wanted: TensorEnd, field: string, say: Sa
   }
 }
 
-/** As Triton: without the rows, so that a batch of one can be added or dropped, or with them. */
+/** As in Triton: shapes match without the rows, so that a batch of one can be added or dropped, or with them. */
 function canMeet(given: TensorEnd, wanted: TensorEnd): boolean {
   if (given.spec.isAnyRank === true || wanted.spec.isAnyRank === true) return true;
   return shapesMeet(dimsOf(given), dimsOf(wanted)) || shapesMeet(given.shape, wanted.shape);

@@ -1,4 +1,4 @@
-/** An ensemble: a model that is made of others, and is nothing but its configuration. */
+/** An ensemble: a model that runs other models, and consists of its configuration alone. */
 import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { parameterPrefix } from '../../model-parameters.ts';
@@ -13,7 +13,7 @@ export const ensembleKind: RecognisedKind = {
   engine: undefined,
   lane: undefined,
   instances: 'none',
-  // A folder that would be empty is hard to keep in version control.
+  // The folder would be empty, and version control does not keep empty folders.
   needsVersionFolder: false,
   runsCode: false,
   recognises: (config) => config.platform === ensemblePlatformName || config.ensemble_scheduling !== undefined,
@@ -30,7 +30,7 @@ function stepNames({ ensemble_scheduling: scheduling }: ModelConfig): readonly s
 /** Parameters that mean something to an ensemble. */
 const ownParameters = new Set(['millrace.queue_requests_max', 'millrace.queue_bytes_max']);
 
-/** What an ensemble's configuration may not ask for, because only models with instances have it. */
+/** Refuses settings that only models with instances have. */
 function checkHead(config: ModelConfig, findings: Findings): void {
   refusePipelineSettings(config, findings);
   const { platform = '', backend = '' } = config;
@@ -55,7 +55,7 @@ function checkHead(config: ModelConfig, findings: Findings): void {
     if (!key.startsWith(parameterPrefix)) continue;
     const field = `parameters[${JSON.stringify(key)}]`;
     if (!ownParameters.has(key)) {
-      findings.problem(field, 'means nothing to an ensemble; set it for the models of its steps');
+      findings.problem(field, 'does not apply to an ensemble; set it for the models of its steps');
     } else if (!isGated) {
       findings.warning(field, 'has no effect without max_inflight_requests: the steps have queues of their own');
     }

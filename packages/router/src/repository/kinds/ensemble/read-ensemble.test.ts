@@ -30,7 +30,7 @@ async function scanWith(config: string) {
 }
 
 describe('an ensemble', () => {
-  test('is its configuration alone: no version folder, no instances', async () => {
+  test('consists of its configuration alone: no version folder, no instances', async () => {
     const { ensemble, problems, warnings } = await scanWith(`${tensors}\n${chain}`);
     expect([problems, warnings]).toEqual([[], []]);
     expect(ensemble).toMatchObject({ instanceCount: 0, versions: [{ version: '1' }] });
@@ -77,7 +77,7 @@ describe('an ensemble', () => {
     [
       `${tensors} ${chain} parameters { key: "millrace.threads" value { string_value: "2" } }`,
       'parameters["millrace.threads"]',
-      /means nothing to an ensemble/,
+      /does not apply to an ensemble/,
     ],
     [
       `${tensors} ensemble_scheduling { ${stepText('a', 'c', '')} }`,
@@ -87,7 +87,7 @@ describe('an ensemble', () => {
     [
       `${tensors} ensemble_scheduling { ${stepText('a', 'c', 'model_name: "m" model_version: 0')} }`,
       'ensemble_scheduling.step[0].model_version',
-      /0 is no version; write -1/,
+      /0 is not a version; write -1/,
     ],
     [
       `${tensors} ensemble_scheduling { ${stepText('a', 'c', 'model_name: "m" model_namespace: "n"')} }`,
@@ -104,7 +104,7 @@ describe('an ensemble', () => {
       'ensemble_scheduling.step[0].input_map["x"]',
       /"nobody" is neither an input of the ensemble nor produced by a step/,
     ],
-  ])('%s is told with its field', async (config, field, message) => {
+  ])('%s is reported with its field', async (config, field, message) => {
     const { ensemble, problems } = await scanWith(config);
     expect(ensemble).toBeUndefined();
     const problem = problems.find((candidate) => candidate.field === field);
@@ -113,7 +113,7 @@ describe('an ensemble', () => {
     expect(problem?.source).toMatch(/e\/config\.pbtxt$/);
   });
 
-  test('a problem in a step is told at its line', async () => {
+  test('a problem in a step is reported with its line', async () => {
     const { problems } = await scanWith(`${tensors}\nensemble_scheduling {\n${stepText('a', 'c', '')}\n}`);
     expect(problems).toMatchObject([{ line: 4, field: 'ensemble_scheduling.step[0].model_name' }]);
   });

@@ -13,7 +13,7 @@ import type { ModelParts, VersionReading } from '../model-kind.ts';
 export const ensemblePlatformName = 'ensemble';
 
 export async function readEnsembleVersion(parts: ModelParts, version: string): Promise<VersionReading> {
-  const { place, config, settings } = parts;
+  const { location, config, settings } = parts;
   const findings = parts.findings.fork();
   const rowsMax = config.max_batch_size ?? 0;
   if (rowsMax < 0) {
@@ -23,24 +23,24 @@ export async function readEnsembleVersion(parts: ModelParts, version: string): P
   const inputs = declaredSpecs(config.input ?? [], 'input', isBatched, findings, true);
   const outputs = declaredSpecs(config.output ?? [], 'output', isBatched, findings, true);
   const steps = readSteps(config, findings);
-  const labels = await readAllLabels(place.path, config, findings);
+  const labels = await readAllLabels(location.path, config, findings);
   const plan = findings.hasProblems ? undefined : takePlan(inputs, outputs, steps, findings);
   const { problems, warnings } = findings;
   if (plan === undefined) return { definition: undefined, problems, warnings };
   const inflight = config.ensemble_scheduling?.max_inflight_requests ?? 0;
   const completed: ModelConfig = {
     ...config,
-    name: place.name,
+    name: location.name,
     platform: ensemblePlatformName,
     version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
     max_batch_size: rowsMax,
   };
   const definition: ModelVersionDefinition = {
     version,
-    path: join(place.path, configFilename),
+    path: join(location.path, configFilename),
     externalPaths: [],
     view: {
-      name: place.name,
+      name: location.name,
       version,
       platform: ensemblePlatformName,
       inputs,
@@ -74,7 +74,7 @@ function readSteps(config: ModelConfig, findings: Findings): readonly EnsembleSt
     const { model_name: model = '', model_version: version = -1, model_namespace: namespace = '' } = step;
     if (model === '') findings.problem(`${field}.model_name`, 'is missing; write the name of a model');
     if (version < -1 || version === 0) {
-      findings.problem(`${field}.model_version`, `${version} is no version; write -1 for the one the model prefers`);
+      findings.problem(`${field}.model_version`, `${version} is not a version; write -1 for the one the model prefers`);
     }
     if (namespace !== '') findings.problem(`${field}.model_namespace`, 'repositories share one namespace; remove it');
     return {

@@ -6,8 +6,8 @@ import { suggestionFor } from '../../config-text/suggestion.ts';
 import { stepProblems } from './check-steps.ts';
 
 /**
- * What is wrong between the ensembles of a repository and its models as they lie there. Warnings, because a model that
- * is missing or does not fit may be mended while the ensemble stays as it is: its state at run time says the same.
+ * Mismatches between the ensembles of a repository and the models in it. Warnings, because a model that
+ * is missing or does not fit may be fixed while the ensemble stays as it is; its state at run time reports the same.
  */
 export function warnOfSteps(models: readonly ModelDefinition[]): readonly ConfigProblem[] {
   const warnings: ConfigProblem[] = [];

@@ -159,7 +159,7 @@ const formatDims = 3;
 function checkInputs(written: readonly ModelConfigInput[], graph: OnnxGraph, findings: Findings): void {
   for (const [index, input] of written.entries()) {
     if (input.optional === true && graph.inputs.some(({ name }) => name === input.name)) {
-      findings.problem(`input[${index}].optional`, 'the graph has no value of its own for this input; remove optional');
+      findings.problem(`input[${index}].optional`, 'the graph has no default value for this input; remove optional');
     }
     const format = input.format ?? 'FORMAT_NONE';
     if (format !== 'FORMAT_NONE' && input.dims?.length !== formatDims) {
@@ -172,7 +172,7 @@ function checkInputs(written: readonly ModelConfigInput[], graph: OnnxGraph, fin
   const missing = graph.inputs.filter(({ name }) => !written.some((input) => input.name === name));
   if (missing.length > 0) {
     const names = missing.map(({ name }) => JSON.stringify(name)).join(', ');
-    findings.problem('input', `does not list ${names}, which the graph cannot do without`);
+    findings.problem('input', `does not list ${names}, which the graph requires; add it`);
   }
 }
 

@@ -15,7 +15,7 @@ export interface ModelFile {
   readonly zipMaps: readonly ZipMap[];
 }
 
-/** What of a model lies on disk, or why it cannot be used; `path` is where the problem is. */
+/** The model file that was found, or why it cannot be used; `path` is where the problem is. */
 export type ModelFileResult = ModelFile | { readonly path: string; readonly problem: string };
 
 /** Reads the model file at `path`; a folder of that name holds the file of the same name, beside its weights. */
@@ -53,7 +53,7 @@ async function withWeights(path: string, graph: OnnxGraph, zipMaps: readonly Zip
 
 const neighboursShownMax = 3;
 
-/** Someone whose file has another name, or is of another kind, wants to hear what was found instead. */
+/** Lists what the folder holds instead, for files with another name or of another kind. */
 async function neighbours(path: string, error: unknown): Promise<string> {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) return '';
   const names = await readdir(dirname(path)).catch((): string[] => []);

@@ -1,4 +1,4 @@
-/** Inputs and outputs that no configuration declares: served in the graph's own shapes, whatever Triton would make of them. */
+/** Inputs and outputs that no configuration declares: served in the graph's own shapes, also where Triton's differ. */
 import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
 import { carryingProblem } from '../../carrying-problem.ts';
@@ -8,7 +8,7 @@ import { freeShape, type WrittenTensor } from '../../tensor-config.ts';
 
 /**
  * Inputs with a default that are listed without a configuration. A graph with more was exported with all of its weights
- * as inputs, and clients that look at the list could make nothing of it.
+ * as inputs, and the list would be of no use to clients.
  */
 const defaultedInputsMax = 16;
 

@@ -17,13 +17,13 @@ export async function readOnnxVersion(
   version: string,
   options: ReadModelOptions,
 ): Promise<VersionReading> {
-  const { place, config, settings, groups, batching, provider } = parts;
+  const { location, config, settings, groups, batching, provider } = parts;
   const filename = config.default_model_filename ?? modelFilenameDefault;
-  const file = await readModelFile(place.isSingleFile ? place.path : join(place.path, version, filename));
+  const file = await readModelFile(location.isSingleFile ? location.path : join(location.path, version, filename));
   if ('problem' in file) {
     return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
   }
-  const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
+  const findings = location.hasConfig ? parts.findings.fork() : new Findings(file.path);
   const { view, verdict, sharing } = await readOnnxView(parts, version, file, options, findings);
   const { rowsMax, shaping } = view;
   const sequencing = await readSequencing({
@@ -32,7 +32,7 @@ export async function readOnnxVersion(
     view,
     instanceCount: groups.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0),
     settings,
-    modelFolder: place.path,
+    modelFolder: location.path,
     findings,
   });
   // A worker is given all inputs, those of the server too.
@@ -44,12 +44,12 @@ export async function readOnnxVersion(
     );
   }
   const rowShapes = shaping?.generated ?? [];
-  const samplePlace = { inputs, rowsMax: view.isBatched ? rowsMax : 0, folder: place.path, rowShapes };
-  const warmup = await readWarmup(config, samplePlace, findings);
+  const warmupSource = { inputs, rowsMax: view.isBatched ? rowsMax : 0, folder: location.path, rowShapes };
+  const warmup = await readWarmup(config, warmupSource, findings);
   const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
   const isBatched = view.isBatched && shaping?.engine.isBatched !== false;
   const { hasConvolutions } = file.graph;
-  // Batches are filled up with rows that nobody sent.
+  // Batches are padded with rows that belong to no request.
   const areRowsApart = sharing.sharesRuns || verdict.kind === 'independent';
   const signs = { config, view, isBatched, areRowsApart, hasConvolutions, provider };
   const gpuBatchSizes = readGpuBatchSizes(signs, findings);

@@ -14,7 +14,7 @@ import { completeConfig, onnxPlatformName } from './complete-config.ts';
 import type { ModelFile } from './model-file.ts';
 import { withZipMapLabels } from './zip-maps.ts';
 
-/** What clients see of a graph, and what was found out about its rows on the way. */
+/** A graph as clients see it, and the verdict on whether its rows are independent. */
 export interface OnnxView {
   readonly view: ModelView;
   readonly verdict: RowVerdict;
@@ -29,7 +29,7 @@ const raggedVerdict: RowVerdict = {
 
 /** Completes the configuration of a version from its graph. Of use only when `findings` has no problems afterwards. */
 export async function readOnnxView(
-  { place, config, groups }: ModelParts,
+  { location, config, groups }: ModelParts,
   version: string,
   file: ModelFile,
   options: ReadModelOptions,
@@ -40,11 +40,11 @@ export async function readOnnxView(
   const verdict = graph === clientGraph ? await (options.analyseRows ?? analyseRowsOfFile)(file.path) : raggedVerdict;
   const choice = chooseBatching({ config, graph, verdict, isStrict: options.isBatchingStrict === true }, findings);
   const { rowsMax: batchSizeMax, ...sharing } = choice;
-  const completed = completeConfig(config, graph, place.name, groups, choice, findings);
-  const labels = withZipMapLabels(await readAllLabels(place.path, config, findings), file.zipMaps);
+  const completed = completeConfig(config, graph, location.name, groups, choice, findings);
+  const labels = withZipMapLabels(await readAllLabels(location.path, config, findings), file.zipMaps);
   const sharedSizes = sharedSizesOf(file.graph, completed.inputs);
   const view: ModelView = {
-    name: place.name,
+    name: location.name,
     version,
     platform: onnxPlatformName,
     inputs: completed.inputs,

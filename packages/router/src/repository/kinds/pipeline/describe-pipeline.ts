@@ -1,9 +1,9 @@
-/** Asks a pipeline what it takes and gives, in a process of its own: the router never runs the code of users. */
+/** Reads the declared inputs and outputs of a pipeline in a process of its own: the router never runs user code. */
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { isDatatype, type TensorSpec } from '@millrace/protocol';
 
-/** A module that takes longer to load is not waited for. */
+/** A module that takes longer to load is a problem, and its process is ended. */
 const describeMsMax = 20_000;
 /** More than any declaration needs. */
 const descriptionBytesMax = 1024 * 1024;
@@ -41,7 +41,7 @@ export function createPipelineDescriber(options: DescriberOptions): DescribePipe
         stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
         env: {},
       });
-      // Its end is told by what comes back, or does not.
+      // The outcome is read from the output and the exit status.
       child.stdin?.on('error', () => {}).end(path);
       let answer = '';
       let standardError = '';
@@ -63,7 +63,10 @@ export function createPipelineDescriber(options: DescriberOptions): DescribePipe
       });
       child.on('close', (code, signal) => {
         clearTimeout(timer);
-        if (isLate) resolve({ problem: `was not loaded within ${msMax / 1000} s; what does it do at its top level?` });
+        if (isLate)
+          resolve({
+            problem: `was not loaded within ${msMax / 1000} s; move slow work from the top level of the module into its functions`,
+          });
         else resolve(describedFrom(answer) ?? { problem: endOf(code, signal, standardError) });
       });
     });
@@ -71,13 +74,13 @@ export function createPipelineDescriber(options: DescriberOptions): DescribePipe
 
 function endOf(code: number | null, signal: string | null, standardError: string): string {
   const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
-  // Neither the frames of a stack nor what Node says of itself below it.
+  // Without the stack frames and the Node.js version line below them.
   const lines = standardError.split('\n').filter((line) => line.trim() !== '' && !/^\s*at |^Node\.js v/.test(line));
   const last = lines.slice(-2).join(' | ');
   return `ended the process that loaded it (${how})${last === '' ? '' : `: ${last}`}`;
 }
 
-/** User code shares the process with what writes this, so it is checked like anything from outside. */
+/** User code shares the process that writes this, so it is validated like any external input. */
 function describedFrom(json: string): Described | undefined {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** A pipeline: a module of user code beside the model's configuration, or in place of one. */
+/** A pipeline: a module of user code beside the model's configuration, or instead of one. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Findings } from '../../config-text/findings.ts';
@@ -13,7 +13,7 @@ export const pipelineKind: RecognisedKind = {
   backend: pipelineBackendName,
   engine: 'pipeline',
   lane: 'pipeline',
-  // Whatever the models that it calls run on.
+  // The module itself runs on the CPU, also where the models that it calls run on GPUs.
   instances: 'on-cpu',
   needsVersionFolder: true,
   runsCode: true,
@@ -22,19 +22,19 @@ export const pipelineKind: RecognisedKind = {
   readVersion: readPipelineVersion,
 };
 
-async function isPipeline(config: ModelConfig, place: ModelLocation): Promise<boolean> {
+async function isPipeline(config: ModelConfig, location: ModelLocation): Promise<boolean> {
   const { backend = '', platform = '' } = config;
   if (backend === pipelineBackendName || platform === pipelinePlatformName) return true;
-  if (backend !== '' || platform !== '' || place.isSingleFile) return false;
-  for (const version of place.versions) {
-    const names = await readdir(join(place.path, version)).catch((): string[] => []);
+  if (backend !== '' || platform !== '' || location.isSingleFile) return false;
+  for (const version of location.versions) {
+    const names = await readdir(join(location.path, version)).catch((): string[] => []);
     if (names.includes(modelFilenameDefault)) return false;
     if (names.some((name) => pipelineFilenames.includes(name))) return true;
   }
   return false;
 }
 
-/** What means nothing to a pipeline, because user code does not compute by threads of an engine. */
+/** Parameters that do not apply to a pipeline, because user code does not run on the threads of an engine. */
 const foreignParameters: readonly string[] = [
   'millrace.batch',
   'millrace.lane',
@@ -48,11 +48,11 @@ const foreignParameters: readonly string[] = [
 function checkHead(config: ModelConfig, findings: Findings): void {
   for (const name of foreignParameters) {
     if (config.parameters?.[name] === undefined) continue;
-    const why = 'means nothing to a pipeline, which has worker processes of its own';
+    const why = 'does not apply to a pipeline, which has worker processes of its own';
     findings.problem(`parameters[${JSON.stringify(name)}]`, `${why}; remove it`);
   }
   if ((config.model_warmup ?? []).length > 0) {
-    findings.problem('model_warmup', 'a pipeline is loaded when its module is; remove it');
+    findings.problem('model_warmup', 'a pipeline is ready when its module is loaded and has no warm-up; remove it');
   }
   if (config.response_cache?.enable === true) {
     findings.problem('response_cache.enable', 'results change with the models that are called; enable it for those');
@@ -61,6 +61,7 @@ function checkHead(config: ModelConfig, findings: Findings): void {
     findings.problem('sequence_batching', 'a pipeline keeps no state between requests; let it call a model that does');
   }
   for (const field of ['batch_input', 'batch_output'] as const) {
-    if ((config[field] ?? []).length > 0) findings.problem(field, 'is for graphs; a pipeline lays its rows itself');
+    if ((config[field] ?? []).length > 0)
+      findings.problem(field, 'applies to graphs only; a pipeline lays out its rows itself; remove it');
   }
 }

@@ -31,7 +31,7 @@ async function scanWith(
 }
 
 describe('a pipeline', () => {
-  test('is known by its file, and says itself what it takes and gives', async () => {
+  test('is recognised by its file, and declares its own inputs and outputs', async () => {
     const { pipeline, problems, asked } = await scanWith(undefined);
     expect(problems).toEqual([]);
     expect(asked).toEqual(['/p/1/pipeline.ts']);
@@ -54,7 +54,7 @@ describe('a pipeline', () => {
     });
   });
 
-  test('whose configuration says all is not asked', async () => {
+  test('whose configuration is complete is not run to read its declaration', async () => {
     const parameter = 'parameters { key: "millrace.concurrency" value { string_value: "3" } }';
     const { pipeline, asked } = await scanWith(`backend: "pipeline" ${tensors} max_batch_size: 4 ${parameter}`);
     expect(asked).toEqual([]);
@@ -92,9 +92,14 @@ describe('a pipeline', () => {
       `parameters { key: "millrace.${name}" value { string_value: "${{ lane: 'local', worker_group: 'g', threads: '1', spinning: 'true' }[name]}" } }`,
       undefined,
       `parameters["millrace.${name}"]`,
-      /means nothing to a pipeline/,
+      /does not apply to a pipeline/,
     ]),
-    ['model_warmup { name: "w" batch_size: 1 }', undefined, 'model_warmup', /loaded when its module is; remove it/],
+    [
+      'model_warmup { name: "w" batch_size: 1 }',
+      undefined,
+      'model_warmup',
+      /ready when its module is loaded.*; remove it/,
+    ],
   ])('%s is refused', async (config, described, field, message) => {
     const { pipeline, problems } = await scanWith(config, described);
     expect(pipeline).toBeUndefined();
@@ -111,14 +116,14 @@ describe('a pipeline', () => {
   });
 });
 
-describe('asking a module', () => {
+describe('reading the declaration of a module', () => {
   const ask = async (program: string, msMax?: number) => {
     const programPath = await repository.write('program.mjs', program);
     return createPipelineDescriber(msMax === undefined ? { programPath } : { programPath, msMax })('/p/1/pipeline.ts');
   };
   const write = (text: string) => `import { writeSync } from 'node:fs'; writeSync(3, ${JSON.stringify(text)});`;
 
-  test('gives what it declares, or its problem', async () => {
+  test('returns what it declares, or its problem', async () => {
     expect(await ask(write(JSON.stringify({ declaration: { inputs: [x] } })))).toEqual({
       description: { inputs: [x] },
     });
@@ -130,11 +135,11 @@ describe('asking a module', () => {
     ['throw new Error("at the top");', /exit code 1\).*at the top/],
     [write('{"declaration":{"inputs":[{"name":"x"}]}}'), /ended the process/],
     [write('nonsense'), /ended the process/],
-  ])('%s is told as its end', async (program, problem) => {
+  ])('%s is reported with how the process ended', async (program, problem) => {
     expect(await ask(program)).toEqual({ problem: expect.stringMatching(problem) });
   });
 
-  test('one that never ends is ended', async () => {
+  test('a process that does not end in time is killed', async () => {
     expect(await ask('setInterval(() => {}, 1000);', 300)).toEqual({
       problem: expect.stringMatching(/was not loaded within 0\.3 s/),
     });

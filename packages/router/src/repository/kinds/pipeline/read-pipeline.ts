@@ -1,4 +1,4 @@
-/** Reads a version of a pipeline: its module, and what it takes and gives. */
+/** Reads a version of a pipeline: its module, inputs and outputs. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
@@ -16,7 +16,7 @@ import type { DescribePipeline, PipelineDescription } from './describe-pipeline.
 
 export const pipelinePlatformName = 'millrace_pipeline';
 export const pipelineBackendName = 'pipeline';
-/** The first that is there. */
+/** The first that exists is used. */
 export const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
 
 export async function readPipelineVersion(
@@ -24,12 +24,12 @@ export async function readPipelineVersion(
   version: string,
   { describePipeline }: ReadModelOptions,
 ): Promise<VersionReading> {
-  const { place, config, settings, groups, batching } = parts;
+  const { location, config, settings, groups, batching } = parts;
   const findings = parts.findings.fork();
-  const path = await takePath(place, version, config, findings);
+  const path = await takePath(location, version, config, findings);
   const needsModule = (config.input ?? []).length === 0 || (config.output ?? []).length === 0;
   const description = path !== undefined && needsModule ? await takeDescription(path, describePipeline, findings) : {};
-  const labels = await readAllLabels(place.path, config, findings);
+  const labels = await readAllLabels(location.path, config, findings);
   const rowsMax = rowsMaxOf(config, description, findings);
   const isBatched = rowsMax > 0;
   const isDecoupled = isDecoupledBy(config, description, isBatched, findings);
@@ -39,7 +39,7 @@ export async function readPipelineVersion(
   if (path === undefined || findings.hasProblems) return { definition: undefined, problems, warnings };
   const completed: ModelConfig = {
     ...config,
-    name: place.name,
+    name: location.name,
     platform: pipelinePlatformName,
     backend: pipelineBackendName,
     version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
@@ -54,7 +54,7 @@ export async function readPipelineVersion(
     path,
     externalPaths: [],
     view: {
-      name: place.name,
+      name: location.name,
       version,
       platform: pipelinePlatformName,
       inputs,
@@ -81,17 +81,17 @@ export async function readPipelineVersion(
 }
 
 async function takePath(
-  place: ModelLocation,
+  location: ModelLocation,
   version: string,
   config: ModelConfig,
   findings: Findings,
 ): Promise<string | undefined> {
-  const folder = join(place.path, version);
+  const folder = join(location.path, version);
   const names = await readdir(folder).catch((): string[] => []);
   const wanted = config.default_model_filename === undefined ? pipelineFilenames : [config.default_model_filename];
   const name = wanted.find((candidate) => names.includes(candidate));
   if (name !== undefined) return join(folder, name);
-  findings.problem('', `there is no ${wanted[0]} in ${folder}`);
+  findings.problem('', `there is no ${wanted[0]} in ${folder}; put the pipeline's module there`);
   return undefined;
 }
 
@@ -101,7 +101,10 @@ async function takeDescription(
   findings: Findings,
 ): Promise<PipelineDescription> {
   if (describe === undefined) {
-    findings.problem('input', 'write all inputs and outputs: the module is not asked here');
+    findings.problem(
+      'input',
+      'is incomplete; write all inputs and outputs, because the module is not run here to read its declaration',
+    );
     return {};
   }
   const described = await describe(path);
@@ -110,7 +113,7 @@ async function takeDescription(
   return {};
 }
 
-/** The module knows; where it is not asked, the configuration says, and the load checks it. */
+/** Declared by the module; where that is not read, by the configuration, which the load checks. */
 function isDecoupledBy(
   config: ModelConfig,
   { decoupled }: PipelineDescription,
@@ -134,7 +137,8 @@ function isDecoupledBy(
 
 function rowsMaxOf(config: ModelConfig, { maxBatchSize }: PipelineDescription, findings: Findings): number {
   const written = config.max_batch_size;
-  if (written !== undefined && written < 0) findings.problem('max_batch_size', `${written} is out of range`);
+  if (written !== undefined && written < 0)
+    findings.problem('max_batch_size', `${written} is out of range; it must be 0 (no batching) or more`);
   if (written !== undefined && maxBatchSize !== undefined && written !== maxBatchSize) {
     findings.problem('max_batch_size', `is ${written}, but the module says ${maxBatchSize}; write it in one of them`);
   }

@@ -3,7 +3,7 @@ import { binaryInput, bytesElement, good, type MalformedCase, postBinary, postBo
 
 export const binaryCases: readonly MalformedCase[] = [
   [
-    'a header length that is a word',
+    'a header length that is not a number',
     postBinary(binaryInput('8'), zeros(8), 'abc'),
     400,
     'Inference-Header-Content-Length',
@@ -82,7 +82,7 @@ export const binaryCases: readonly MalformedCase[] = [
   ['a size that is true', postBinary(binaryInput('true'), zeros(8)), 400, 'binary_data_size'],
   ['a size that is null', postBinary(binaryInput('null'), zeros(8)), 400, 'binary_data_size'],
   ['a size beyond doubles', postBinary(binaryInput('18446744073709551615'), zeros(8)), 400, 'binary_data_size'],
-  ['a size beyond 64 bits', postBinary(binaryInput('1'.repeat(30)), zeros(8)), 400, 'beyond 64-bit'],
+  ['a size beyond 64 bits', postBinary(binaryInput('1'.repeat(30)), zeros(8)), 400, 'out of the range of 64-bit'],
   ['a size of NaN', postBinary(binaryInput('NaN'), zeros(8)), 400, 'binary_data_size'],
   [
     'BYTES shorter than they say',

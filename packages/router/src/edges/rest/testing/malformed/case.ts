@@ -1,6 +1,6 @@
 import type { InjectedRequest } from '@millrace/http';
 
-/** A request that must be refused before the data plane hears of it, with the status and part of the message. */
+/** A request that must be refused before it reaches the data plane, with the status and part of the message. */
 export type MalformedCase = readonly [name: string, request: InjectedRequest, status: number, message: string];
 
 /** The limits the cases are written for. */

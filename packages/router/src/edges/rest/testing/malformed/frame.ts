@@ -66,7 +66,7 @@ export const frameCases: readonly MalformedCase[] = [
     'a raw request of the wrong size',
     postBody(zeros(7), [['inference-header-content-length', '0']]),
     400,
-    'takes 8 bytes, and the body has 7',
+    'takes 8 bytes, but the body has 7',
   ],
   [
     'a classification of an unknown model',
@@ -75,7 +75,12 @@ export const frameCases: readonly MalformedCase[] = [
     "unknown model: 'no'",
   ],
   ['GET', { target }, 405, 'Method Not Allowed'],
-  ['a version that is a word', { ...postBody(goodBody), target: '/v2/models/m/versions/one/infer' }, 404, 'Not Found'],
+  [
+    'a version that is not a number',
+    { ...postBody(goodBody), target: '/v2/models/m/versions/one/infer' },
+    404,
+    'Not Found',
+  ],
   ['a version that is negative', { ...postBody(goodBody), target: '/v2/models/m/versions/-1/infer' }, 404, 'Not Found'],
   ['no model', { ...postBody(goodBody), target: '/v2/models//infer' }, 404, 'Not Found'],
   ['a model that cannot be decoded', { ...postBody(goodBody), target: '/v2/models/%ff/infer' }, 400, 'percent-encoded'],

@@ -4,7 +4,7 @@ import { good, type MalformedCase, postBody, withInput } from './case.ts';
 export const textCases: readonly MalformedCase[] = [
   ['an empty body', postBody(''), 400, 'JSON at'],
   ['white space alone', postBody(' \n\t '), 400, 'found the end of the text'],
-  ['a word', postBody('hello'), 400, 'expected an object'],
+  ['plain text', postBody('hello'), 400, 'expected an object'],
   ['null', postBody('null'), 400, 'expected an object'],
   ['a number', postBody('1'), 400, 'expected an object'],
   ['a string', postBody('"inputs"'), 400, 'expected an object'],
@@ -38,7 +38,7 @@ export const textCases: readonly MalformedCase[] = [
   ],
   ['101 arrays deep', postBody(`{"a":${'['.repeat(101)}${']'.repeat(101)},"inputs":[]}`), 400, 'more than 100 deep'],
   ['100000 arrays deep', postBody(`{"a":${'['.repeat(15_000)}`), 400, 'more than 100 deep'],
-  ['a bad word', postBody(`{"a":nul,"inputs":[${good}]}`), 400, 'expected null'],
+  ['a misspelt null', postBody(`{"a":nul,"inputs":[${good}]}`), 400, 'expected null'],
   ['a number with a leading zero', postBody(`{"a":012,"inputs":[${good}]}`), 400, 'JSON at'],
   ['a number with nothing behind its point', postBody(`{"a":1.,"inputs":[${good}]}`), 400, 'JSON at'],
   ['a number with a plus', postBody(`{"a":+1,"inputs":[${good}]}`), 400, 'JSON at'],
