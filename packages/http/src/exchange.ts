@@ -66,7 +66,7 @@ export interface HttpRequest {
 
 /** What a request holds of the memory for requests: its body, which is counted by itself, and what a handler adds. */
 export interface RequestMemory {
-  /** Holds this many bytes more until the request is answered. Throws `MemoryRefused` where they are not to be had. */
+  /** Holds this many bytes more until the request is answered. Throws `MemoryRefused` where there is no memory for them. */
   hold(bytes: number): void;
   /** The owner holds its share: refuse its work instead of letting it wait where others need the capacity as well. */
   readonly isWaiting: boolean;

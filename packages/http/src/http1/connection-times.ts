@@ -105,7 +105,9 @@ export class Http1Times extends WheelEntry {
     else if (this.#endingMs >= 0) return;
     else if (connection.exchange?.isStarved) this.#checkStarved(connection.exchange, nowMs);
     else if (connection.isInHead) {
-      if (nowMs - this.#headMs >= limits.headMsMax) connection.expire('the head of the request did not arrive in time');
+      if (nowMs - this.#headMs >= limits.headMsMax) {
+        connection.expire(`the head of the request did not arrive within ${limits.headMsMax} ms`);
+      }
     } else if (connection.isBodyAwaited) {
       if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request arrived too slowly');
     } else if (connection.exchange === undefined) {

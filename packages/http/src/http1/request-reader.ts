@@ -127,7 +127,9 @@ export class RequestReader {
     if (this.#reading === 'head' && lines.isEmpty) this.#sink.onHeadBegins();
     const result = lines.add(bytes, at, this.#limits.headBytesMax);
     if (result !== 'complete') {
-      if (result !== 'more') this.#refuse(lineRefusal(result, this.#reading === 'head' && lines.lines === 0));
+      if (result === 'more') return undefined;
+      const isRequestLine = this.#reading === 'head' && lines.lines === 0;
+      this.#refuse(lineRefusal(result, isRequestLine, this.#limits.headBytesMax));
       return undefined;
     }
     const rest = lines.rest();
@@ -206,10 +208,10 @@ export class RequestReader {
   }
 }
 
-function lineRefusal(result: LineResult, isRequestLine: boolean): Http1Refusal {
+function lineRefusal(result: LineResult, isRequestLine: boolean, bytesMax: number): Http1Refusal {
   if (result === 'bare-line-feed')
     return new Http1Refusal(400, 'a line ends without a carriage return; end lines in CRLF');
   return isRequestLine
-    ? new Http1Refusal(414, 'the request line is too long; shorten it')
-    : new Http1Refusal(431, 'the fields of the request are too large; send fewer or shorter ones');
+    ? new Http1Refusal(414, `the request line is longer than ${bytesMax} bytes; shorten it`)
+    : new Http1Refusal(431, `the head or the trailers have more than ${bytesMax} bytes; send fewer or shorter fields`);
 }

@@ -231,7 +231,7 @@ function tensorsFrom(cursor: FrameCursor, region: Region): BatchTensor[] {
     for (let axis = 0; axis < rank; axis++) shape.push(cursor.u53());
     if (offset + bytes > region.bytes.length)
       throw new MalformedFrame(
-        `a tensor is outside of its region: offset ${offset}, ${bytes} of ${region.bytes.length} bytes`,
+        `a tensor of ${bytes} bytes at offset ${offset} is outside of its region of ${region.bytes.length} bytes`,
       );
     if (isInFrame && offset % 8 !== 0)
       throw new MalformedFrame(`a tensor in a frame begins at offset ${offset}, which is not a multiple of 8`);
