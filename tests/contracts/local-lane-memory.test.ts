@@ -120,7 +120,10 @@ describe('a message over its maximum', () => {
       isReleased = true;
     });
     const failure = await probe.failed(large);
-    expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/100000 bytes exceeds the longest message/) });
+    expect(failure).toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/100000 bytes exceeds the longest message/),
+    });
     expect(isReleased).toBe(true);
     const batches = probe.received.flatMap((message) => ('batch' in message ? [message.batch] : []));
     expect(batches).toEqual([first, large]);

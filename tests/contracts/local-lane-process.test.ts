@@ -92,7 +92,11 @@ describe('a worker that breaks the protocol is killed and gone', () => {
     ['no hello', hexadecimal({ kind: 'credit', batchesMax: 1 }), /the first frame is a credit, not a hello/],
     ['two hellos', hexadecimal(hello, hello), /a second hello/],
     ['an unknown kind', `${hexadecimal(hello)}08000000fa000000`, /no frame of kind 250 comes from a worker/],
-    ['a limit too low', hexadecimal({ ...hello, frameBytesMax: 2 ** 20 }), /takes frames of at most 1048576 .* of 1073741824/],
+    [
+      'a limit too low',
+      hexadecimal({ ...hello, frameBytesMax: 2 ** 20 }),
+      /takes frames of at most 1048576 .* of 1073741824/,
+    ],
     ['an answer to nothing', hexadecimal(hello, answer), /an answer to batch 5, but none was expected/],
   ])('by sending %s', async (name, bytes, message) => {
     const path = impostor(name.replaceAll(' ', '-'), `write('${bytes}'); setInterval(() => {}, 1000);`);

@@ -122,6 +122,8 @@ describe('batches of decoupled models', () => {
   });
 
   test('an end with outputs is a protocol error', () => {
-    expect(() => stepped().mustTakeAnswered({ batch: 1, outputs: [output] })).toThrow(/outputs 0, but the request was for none/);
+    expect(() => stepped().mustTakeAnswered({ batch: 1, outputs: [output] })).toThrow(
+      /outputs 0, but the request was for none/,
+    );
   });
 });
