@@ -124,7 +124,7 @@ export class AnswerSplitter {
   /** Views of the rows [begin, end) of the wanted outputs. */
   rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
     const first = wanted[0];
-    // By far the most common model; `map` would allocate more than one element needs.
+    // By far the most common model; an array literal takes no more memory than it needs.
     if (first !== undefined && wanted.length === 1) return [this.#tensor(first, begin, end)];
     return wanted.map((index) => this.#tensor(index, begin, end));
   }
