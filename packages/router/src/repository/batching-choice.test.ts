@@ -110,7 +110,7 @@ test.each(['max_batch_size: 8 dynamic_batching { }', `max_batch_size: 8 ${batch(
   },
 );
 
-test('a strict server serves a graph with dependent rows that nobody wants shared', async () => {
+test('a strict server serves a graph with dependent rows whose runs are not shared', async () => {
   const { policy } = await serveTestModel({ verdict: verdicts.dependent, isBatchingStrict: true });
   expect(policy.rowsMax).toBe(1);
 });

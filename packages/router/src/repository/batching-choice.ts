@@ -9,7 +9,7 @@ import { freeShape } from './tensor-config.ts';
 /**
  * Rows in a batch of a model whose configuration does not say. Triton's is 4, because its batcher may hold requests
  * back to fill a batch. Batches here form only from what already waits while every instance is busy, so a large limit
- * delays nobody, and it lets throughput rise with the load.
+ * delays no request, and it lets throughput rise with the load.
  */
 const rowsMaxDefault = 64;
 

@@ -18,7 +18,7 @@ const rowsWorthHalving = 8;
 export interface BatchSizeSigns {
   readonly config: ModelConfig;
   readonly view: Pick<ModelView, 'inputs' | 'outputs' | 'rowsMax'>;
-  /** Rows lie along dimension 0 of all that the engine is given. */
+  /** Dimension 0 of every tensor for the engine is the rows. */
   readonly isBatched: boolean;
   /** Rows are independent: it is proven, or the configuration says so. */
   readonly areRowsApart: boolean;

@@ -16,7 +16,7 @@ export function staysInside(path: string): boolean {
 
 /** Class names, one a line. */
 async function readLabels(modelFolder: string, filename: string): Promise<Labels> {
-  if (!staysInside(filename)) return { problem: `${JSON.stringify(filename)} must lie inside the model's folder` };
+  if (!staysInside(filename)) return { problem: `${JSON.stringify(filename)} must be inside the model's folder` };
   const path = join(modelFolder, filename);
   try {
     const stats = await stat(path);

@@ -104,7 +104,7 @@ export const modelParameters = {
     range: [1, 2 ** 40],
   },
   'millrace.wait_ms_max': {
-    meaning: 'a request that would wait longer, in milliseconds, as far as can be told, is refused at once; 0: none is',
+    meaning: 'a request whose estimated wait is longer, in milliseconds, is refused at once; 0: none is',
     without: '`queue.waitMsMax`, or the latency target where that is less',
     range: [0, 86_400_000],
   },

@@ -154,7 +154,7 @@ function mustField(schema: MessageSchema, name: string): SchemaField {
 function blockOf(name: string): MessageSchema {
   const field = mustField(modelConfigSchema, name);
   const block = field.kind === 'list' ? field.element : field;
-  if (block.kind !== 'message') throw new Error(`${name} is no block`);
+  if (block.kind !== 'message') throw new Error(`${name} is not a block`);
   return block.message;
 }
 

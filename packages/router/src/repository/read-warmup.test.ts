@@ -62,7 +62,7 @@ describe('warm-up samples', () => {
     [`name: "w" ${input('zero_data: true', '-1')}`, '.inputs["x"].dims', 'each size stated'],
     [`name: "w" ${input('zero_data: true', '4', 'TYPE_INT8')}`, '.inputs["x"].data_type', 'the input is FP32'],
     [`name: "w" ${input('zero_data: false')}`, '.inputs["x"]', 'needs zero_data: true'],
-    [`name: "w" ${input('input_data_file: "../row"')}`, '.inputs["x"].input_data_file', 'must lie inside'],
+    [`name: "w" ${input('input_data_file: "../row"')}`, '.inputs["x"].input_data_file', 'must be inside'],
     [`name: "w" ${input('input_data_file: "none"')}`, '.inputs["x"].input_data_file', 'does not exist'],
     [`name: "w" ${input('input_data_file: "long"')}`, '.inputs["x"].input_data_file', 'one row of these dims takes 16'],
   ])('%s is a problem, named by its field', async (text, field, message) => {

@@ -153,7 +153,7 @@ async function readFill(
     return undefined;
   }
   if (!staysInside(file)) {
-    findings.problem(`${path}.input_data_file`, `${JSON.stringify(file)} must lie inside the folder ${warmupFolder}`);
+    findings.problem(`${path}.input_data_file`, `${JSON.stringify(file)} must be inside the folder ${warmupFolder}`);
     return undefined;
   }
   const filePath = join(folder, warmupFolder, file);

@@ -141,7 +141,7 @@ async function inspect(path: string, name: string): Promise<ModelLocation | Brok
     if (isFolder) versions.push(child);
   }
   if (!hasConfig && versions.length === 0) {
-    return { source: path, message: 'is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx' };
+    return { source: path, message: 'is not a model and is ignored; put a model at NAME/1/model.onnx or NAME.onnx' };
   }
   const problem = modelNameProblem(name);
   if (problem !== undefined) return broken(problem);

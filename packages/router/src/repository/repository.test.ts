@@ -61,7 +61,7 @@ describe('a repository', () => {
     expect(result.failures).toEqual([]);
   });
 
-  test('that is not there, or is no folder, is a problem of the path', async () => {
+  test('that does not exist, or is not a folder, is a problem of the path', async () => {
     const file = await repository.write('notes.txt', 'x');
     const result = await scanRepository([join(repository.path, 'nowhere'), file]);
     expect(result.problems.map(({ source, message }) => [source, message])).toEqual([
@@ -94,8 +94,8 @@ describe('a repository', () => {
     const result = await scan();
     expect(result.failures).toEqual([]);
     expect(result.warnings.map(({ source, message }) => `${source.slice(repository.path.length)} ${message}`)).toEqual([
-      '/docs is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
-      '/empty is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
+      '/docs is not a model and is ignored; put a model at NAME/1/model.onnx or NAME.onnx',
+      '/empty is not a model and is ignored; put a model at NAME/1/model.onnx or NAME.onnx',
     ]);
   });
 
@@ -365,8 +365,8 @@ describe('labels', () => {
 
   test.each([
     [undefined, 'labels.txt', /labels\.txt does not exist/],
-    ['x', '../labels.txt', /must lie inside the model's folder/],
-    ['x', '/etc/passwd', /must lie inside/],
+    ['x', '../labels.txt', /must be inside the model's folder/],
+    ['x', '/etc/passwd', /must be inside/],
     ['x', '1', /1 is not a regular file/],
     [Uint8Array.of(0xff, 0xfe), 'labels.txt', /is not UTF-8 text/],
     [new Uint8Array(labelFileBytesMax + 1), 'labels.txt', /more than 16777216; is it really a list of labels\?/],
@@ -399,7 +399,7 @@ describe('a scan of many things', () => {
       '/nowhere/at/all: does not exist; give a folder of models or a .onnx file',
     ]);
     expect(textsOf(result.warnings)).toEqual([
-      '/empty: is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
+      '/empty: is not a model and is ignored; put a model at NAME/1/model.onnx or NAME.onnx',
     ]);
   });
 });

@@ -37,7 +37,7 @@ export async function findAllModels(paths: readonly string[]): Promise<FoundMode
     for (const { name, problem } of layout.broken) failures.push({ name, version: '', problems: [problem] });
     for (const location of layout.locations) {
       const found = locationsByName.get(location.name) ?? [];
-      // A file that is given beside the folder it lies in is one model.
+      // A file that is given together with its folder is one model.
       if (!found.some(({ path: known }) => known === location.path))
         locationsByName.set(location.name, [...found, location]);
     }

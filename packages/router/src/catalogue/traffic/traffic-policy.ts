@@ -7,7 +7,7 @@ export interface TrafficPolicy {
   readonly labels: ReadonlyMap<string, string>;
   /** Shares of the requests that name neither version nor label; empty: the highest ready version takes all. */
   readonly split: readonly WeightedVersion[];
-  /** Versions that get a copy of that part of the requests; nobody waits for their answers. */
+  /** Versions that get a copy of that part of the requests; their answers are only compared. */
   readonly shadows: readonly ShadowedVersion[];
   /** Rises with every change; 0: never changed. */
   readonly revision: number;

@@ -33,7 +33,7 @@ export interface ContentsOf {
 
 /** Fields or elements that are read between two pauses. */
 const stepsPerSlice = 16 * 1024;
-/** Bytes of texts that are copied between two pauses, but for the last of them. */
+/** Bytes of texts that are copied between two pauses, not counting the last text. */
 const copiedBytesMax = 1024 * 1024;
 
 /** Throws an InferenceError when the contents are not of the input's datatype. In slices, because there may be many elements. */

@@ -1,4 +1,4 @@
-/** An answer as JSON with binary tensors behind it. Binary outputs are sent without a copy. */
+/** An answer as JSON, followed by binary tensors. Binary outputs are sent without a copy. */
 
 import type { HeaderList } from '@millrace/http';
 import {

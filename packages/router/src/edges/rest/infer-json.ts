@@ -53,7 +53,7 @@ interface Known {
 
 /**
  * Reads JSON, or takes it from a cache: with binary tensors a client repeats the same JSON with other
- * bytes behind it, and so do all clients of one program. A cached result depends only on those bytes.
+ * bytes after it, and so do all clients of one program. A cached result depends only on those bytes.
  */
 export class InferJsonReader {
   readonly #limits: DecodeLimits;

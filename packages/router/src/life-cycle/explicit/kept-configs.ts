@@ -19,7 +19,7 @@ export class KeptConfigs {
     this.#loads.delete(name);
   }
 
-  /** The load to repeat for a model that now lies at `location`; undefined: its own files count. */
+  /** The load to repeat for a model that is now at `location`; undefined: its own files count. */
   async takeFor(name: string, location: ModelLocation | undefined): Promise<SavedLoad | undefined> {
     const load = this.#loads.get(name);
     if (load === undefined || location === undefined) return undefined;

@@ -16,7 +16,7 @@ export interface DetectedChanges {
   readonly changed: readonly ChangedModel[];
   /** Models that cannot be opened, likewise. */
   readonly broken: readonly ModelFailure[];
-  /** Models that are gone, likewise. */
+  /** Models that were removed, likewise. */
   readonly removed: readonly string[];
   /** Problems and warnings about the repository that were not reported before. */
   readonly warnings: readonly ConfigProblem[];

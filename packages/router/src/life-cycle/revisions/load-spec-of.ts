@@ -9,7 +9,7 @@ export interface ThreadShare {
   readonly isSpinning: boolean;
 }
 
-/** How a worker is told to load one version of a model; undefined: no worker does, as its model has no engine. */
+/** The specification with which a worker loads one version of a model; undefined: its model has no engine. */
 export function loadSpecOf(
   model: ServedModel,
   definition: ModelDefinition,

@@ -27,7 +27,7 @@ export class Revision {
   readonly members: readonly RevisionMember[];
   /** What its workers load; empty when it needs none, such as an ensemble. */
   readonly loads: readonly GroupedModel[];
-  /** Replaced when no more than the number of workers or what clients see of the configuration changed. */
+  /** Replaced when only the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
   running: RunningGroup | undefined = undefined;
   /** It takes its context's requests. */

@@ -219,7 +219,7 @@ describe('problems are reported with line and field', () => {
     [
       state.replace(' }', ' initial_state { data_file: "../f" } }'),
       'sequence_batching.state[0].initial_state[0].data_file',
-      /must lie in the model's initial_state folder/,
+      /must be in the model's initial_state folder/,
     ],
     [
       state.replace(' }', ' initial_state { data_file: "short" } }'),

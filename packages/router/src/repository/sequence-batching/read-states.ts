@@ -143,7 +143,7 @@ async function initialDataOf(
   if (!staysInside(file)) {
     findings.problem(
       `${path}.data_file`,
-      `${JSON.stringify(file)} must lie in the model's ${initialStateFolder} folder`,
+      `${JSON.stringify(file)} must be in the model's ${initialStateFolder} folder`,
     );
     return undefined;
   }

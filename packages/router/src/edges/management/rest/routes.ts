@@ -141,7 +141,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       method: 'PUT',
       path: model('/shadows'),
       operationId: 'setShadows',
-      summary: 'Send copies of requests to versions whose answers nobody waits for; an empty list ends it',
+      summary: 'Send copies of requests to versions whose answers are never returned; an empty list ends it',
       headers: revisionHeaders,
       request: { description: 'The shadows', schema: schemas.shadowsSchema },
       answer: traffic,

@@ -18,7 +18,9 @@ export const trafficSchema = z
     split: z
       .array(weightedVersion)
       .describe('Of requests that name neither version nor label; empty: the highest ready version takes all'),
-    shadows: z.array(shadowedVersion).describe('Versions that get copies of requests; nobody waits for their answers'),
+    shadows: z
+      .array(shadowedVersion)
+      .describe('Versions that get copies of requests; their answers are never returned'),
     revision: count.describe('Rises with every change; 0: never changed'),
   })
   .meta({ id: 'Traffic' });
