@@ -38,7 +38,7 @@ export function testLife({ name, models, open, share, createLane, hasProcess }: 
     await probe.load(models.arithmetic(2));
     probe.call((link) => link.send({ kind: 'load', spec: models.arithmetic(2) }));
     const again = await probe.until('load-failed', ({ model }) => model === 2);
-    expect(again.message).toMatch(/loaded already/);
+    expect(again.message).toMatch(/already loaded/);
     await probe.answered(probe.dispatch(2, rows(1), [0]));
   });
 

@@ -203,7 +203,7 @@ describe('a single file', () => {
     const path = await repository.write('cut.onnx', model.subarray(0, 40));
     const { failures } = await scanRepository([path]);
     expect(failures[0]).toMatchObject({ name: 'cut', version: '1', problems: [{ source: path }] });
-    expect(failures[0]?.problems[0]?.message).toMatch(/cannot be read: .*cut short/);
+    expect(failures[0]?.problems[0]?.message).toMatch(/cannot be read: .*truncated or damaged/);
   });
 
   test('with a name that cannot be served is a problem', async () => {

@@ -217,7 +217,7 @@ describe('errors', () => {
     [404, 'not-found', 'Not Found', /offers no management: .*management\.enabled.*management\.port.*--url/],
     [404, 'not-found', 'management is off; use --management', /offers no management: management is off; use --man/],
     [404, 'unknown-model', "no model 'x'", /the server answered 404: no model 'x'/],
-    [409, 'conflict', 'revision 8 now', /409: revision 8 now Read the traffic again with millrace models traffic/],
+    [409, 'conflict', 'revision 8 now', /409: revision 8 now \(millrace models traffic shows it\)/],
     [503, 'model-not-ready', 'explicit model load / unload is not allowed', /503: explicit model load/],
   ])('an answer %d %s says what to do', async (status, code, error, message) => {
     const reply = await models(['traffic', 'mlp'], refusing(status, code, error));

@@ -41,10 +41,7 @@ export class ManagementClient {
     if (code === 'not-found') {
       return new CommandFailure(`${url} offers no management: ${reasonIn(body)}; give its address with --url`);
     }
-    const hint =
-      code === 'conflict'
-        ? ' Read the traffic again with millrace models traffic, then repeat the change with its new revision.'
-        : '';
+    const hint = code === 'conflict' ? ' (millrace models traffic shows it)' : '';
     return new CommandFailure(`${refusalText(status, body)}${hint}`);
   }
 }

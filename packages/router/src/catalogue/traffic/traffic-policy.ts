@@ -5,7 +5,7 @@ export type { ShadowedVersion };
 /** How requests that name no version are spread, and what labels stand for. */
 export interface TrafficPolicy {
   readonly labels: ReadonlyMap<string, string>;
-  /** Shares of the requests that name neither version nor label; empty: the highest ready version takes all. */
+  /** Shares of the requests that name neither version nor label; empty: the highest ready version gets all requests. */
   readonly split: readonly WeightedVersion[];
   /** Versions that get a copy of that part of the requests; their answers are only compared. */
   readonly shadows: readonly ShadowedVersion[];

@@ -238,7 +238,7 @@ export class CachingRunner implements Runner {
 
 const leavingMessages: Readonly<Record<CancelReason, string>> = {
   cancelled: 'the caller cancelled the request',
-  'deadline-exceeded': 'the deadline passed before the request was answered; give it more time',
+  'deadline-exceeded': 'the deadline passed before the request was answered; set a later deadline',
 };
 
 function settle(waiting: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'>): void {

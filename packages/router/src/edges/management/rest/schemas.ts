@@ -17,7 +17,7 @@ export const trafficSchema = z
     labels: z.record(z.string(), version).describe('Versions by label'),
     split: z
       .array(weightedVersion)
-      .describe('Of requests that name neither version nor label; empty: the highest ready version takes all'),
+      .describe('Of requests that name neither version nor label; empty: the highest ready version gets all requests'),
     shadows: z
       .array(shadowedVersion)
       .describe('Versions that get copies of requests; their answers are never returned'),
