@@ -102,7 +102,10 @@ describe('the command', () => {
 
   test('a conflict and an unknown model end with 1 and say so', async () => {
     const conflict = run('label', 'mill', 'stable', '1', '--if-revision', '12345');
-    await expect(conflict).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('repeat the change (millrace models traffic shows it)') });
+    await expect(conflict).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('repeat the change (millrace models traffic shows it)'),
+    });
     await expect(run('traffic', 'nobody')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nobody'),
