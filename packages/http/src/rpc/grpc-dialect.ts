@@ -11,7 +11,7 @@ import type { MessageBytes } from './service.ts';
 import { grpcTimeoutMs } from './timeout.ts';
 
 export class GrpcDialect implements Dialect {
-  readonly protocol = 'grpc';
+  readonly protocol: 'grpc' | 'grpc-web' = 'grpc';
   readonly codec: 'proto' | 'json';
   readonly acceptField = 'grpc-accept-encoding';
   readonly #head: HeaderList;
@@ -40,11 +40,11 @@ export class GrpcDialect implements Dialect {
 
   answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
     const trailers = grpcStatusFields(undefined, call.trailingFields);
-    call.exchange.answer(200, this.#headOf(call), enveloped(message, isCompressed), trailers, release);
+    call.exchange.answer(200, this.headOf(call), enveloped(message, isCompressed), trailers, release);
   }
 
   start(call: CallMachine): void {
-    call.exchange.start(200, this.#headOf(call));
+    call.exchange.start(200, this.headOf(call));
   }
 
   send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
@@ -58,15 +58,15 @@ export class GrpcDialect implements Dialect {
     else if (call.leadingFields.length === 0) {
       call.exchange.answer(
         200,
-        [...this.#headOf(call), ...refusalFields(error), ...status],
+        [...this.headOf(call), ...refusalFields(error), ...status],
         undefined,
         undefined,
         undefined,
       );
-    } else call.exchange.answer(200, this.#headOf(call), undefined, status, undefined);
+    } else call.exchange.answer(200, this.headOf(call), undefined, status, undefined);
   }
 
-  #headOf(call: CallMachine): HeaderList {
+  protected headOf(call: CallMachine): HeaderList {
     const { compression } = call;
     return answerHead(call, compression === undefined ? this.#head : [...this.#head, ['grpc-encoding', compression]]);
   }
