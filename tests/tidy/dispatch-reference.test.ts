@@ -7,6 +7,7 @@ import {
   decodeFromWorker,
   decodeToWorker,
   dispatchVersions,
+  engineNames,
   errorCatalogue,
   type FrameFromWorker,
   type FrameToWorker,
@@ -43,6 +44,17 @@ function rowsIn(text: string): readonly (readonly string[])[] {
     .map((line) => line.slice(1, -1).split(/(?<!\\)\|/))
     .map((cells) => cells.map((cell) => cell.trim()));
 }
+
+test('the page lists the engines; another name takes a new version', () => {
+  const listed = rowsIn(section('### 2 load')).find(([key]) => key === '`engine`')?.[1] ?? '';
+  expect({
+    engines: [...listed.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    newest: dispatchVersions.newest,
+  }).toEqual({
+    engines: [...engineNames],
+    newest: 4,
+  });
+});
 
 const kindRows = rowsIn(section('### Kinds')).map(([number, name, to]) => ({
   number: Number(number),

@@ -44,3 +44,24 @@ test('a type and a function of one name in two files are found, overloads in one
   ]);
   expect(declaredTwice(files)).toEqual(['Field: a.ts, b.ts']);
 });
+
+/** Words that GLOSSARY.md gives no meaning, by the table "Words with one meaning". */
+const wordsWithoutMeaning = [...readFileSync(join(root, 'GLOSSARY.md'), 'utf8').matchAll(/^\| (\w+) \| none \|/gm)].map(
+  ([, word]) => word as string,
+);
+
+test('no exported name has a word that the glossary takes out of use', () => {
+  expect(wordsWithoutMeaning).toEqual(['stage', 'words', 'look', 'door']);
+  const capital = (word: string): string => word[0]?.toUpperCase() + word.slice(1);
+  const pattern = new RegExp(
+    wordsWithoutMeaning.map((word) => `^${word}(?![a-z])|${capital(word)}s?(?![a-z])`).join('|'),
+  );
+  const found: string[] = [];
+  for (const absolute of folders.flatMap((folder) => listFiles(join(root, folder)))) {
+    if (!absolute.endsWith('.ts') || generatedPattern.test(absolute)) continue;
+    for (const [, , name = ''] of readFileSync(absolute, 'utf8').matchAll(exportPattern)) {
+      if (pattern.test(name)) found.push(`${name}: ${relative(root, absolute)}`);
+    }
+  }
+  expect(found).toEqual([]);
+});

@@ -38,16 +38,13 @@ function unreachedIn(sources: readonly SourceFile[], entryPoints: readonly strin
 
 const entryPoints = [...packages].flatMap(entryPointsOf);
 
-/** The double of the REST edge and the malformed requests lie beside its tests, and are kept out of what is shipped by name. */
-const restTestCode = /^packages\/router\/src\/edges\/rest\/(echo-double\.ts$|malformed\/)/;
-
 test('every entry point is a file', () => {
   expect(entryPoints.length).toBeGreaterThan(packages.size);
   expect(entryPoints.filter((entryPoint) => !existsSync(join(root, entryPoint)))).toEqual([]);
 });
 
 test('every source is reached from an entry point', () => {
-  expect(unreachedIn(files, entryPoints).filter((path) => !restTestCode.test(path))).toEqual([]);
+  expect(unreachedIn(files, entryPoints)).toEqual([]);
 });
 
 test('a source that only a test imports is found', () => {

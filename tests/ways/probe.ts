@@ -20,7 +20,7 @@ if (folder !== undefined) {
 }
 
 /** As `<pid>-<count>.json`, beginning with 0 when the process starts. */
-function writeCallsTo(place: string): void {
+function writeCallsTo(target: string): void {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
@@ -29,7 +29,7 @@ function writeCallsTo(place: string): void {
   const write = (): void => {
     // A session with the thread's own inspector answers before `post` returns. Taking the coverage sets its counts to zero.
     session.post('Profiler.takePreciseCoverage', (_, { result }) => {
-      const path = join(place, `${process.pid}-${count}.json`);
+      const path = join(target, `${process.pid}-${count}.json`);
       writeFileSync(`${path}.part`, JSON.stringify(callsFrom(result)));
       renameSync(`${path}.part`, path);
       count += 1;
@@ -65,13 +65,13 @@ function hideBundle(): void {
 }
 
 /** Child processes get neither the environment nor the options of this one. */
-function probeChildren(place: string): void {
+function probeChildren(target: string): void {
   const { spawn } = child_process;
   const spawnProbed = (command: string, words: readonly string[], options: child_process.SpawnOptions) =>
     command === process.execPath
       ? spawn(command, ['--import', import.meta.url, ...words], {
           ...options,
-          env: { ...options.env, [folderVariable]: place },
+          env: { ...options.env, [folderVariable]: target },
         })
       : spawn(command, words, options);
   Object.assign(child_process, { spawn: spawnProbed });

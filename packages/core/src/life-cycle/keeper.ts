@@ -307,14 +307,14 @@ export class Keeper {
   #startLoads(nowMs: number): void {
     for (const revision of loadOrder(this.#revisions.values())) {
       if (this.#revisions.count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
-      const room = loadDecisionFor(revision, {
+      const decision = loadDecisionFor(revision, {
         revisions: this.#revisions.values(),
         budgetBytes: this.#budgetBytes,
         isReplacement: this.#isReplacement(revision),
       });
-      switch (room.kind) {
+      switch (decision.kind) {
         case 'enough':
-          this.#revisions.load(revision, room.isUnsure);
+          this.#revisions.load(revision, decision.isUnsure);
           break;
         case 'none':
           this.#revisions.setAside(revision);
@@ -328,7 +328,7 @@ export class Keeper {
         case 'after-another':
           break;
         case 'evict':
-          if (this.#evictFor(revision, room.bytes, nowMs) || !room.mayGoOver) return;
+          if (this.#evictFor(revision, decision.bytes, nowMs) || !decision.mayGoOver) return;
           this.#revisions.load(revision, true);
           break;
       }

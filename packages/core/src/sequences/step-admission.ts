@@ -56,13 +56,13 @@ export class StepAdmission {
   #makeWaitingRoom({ owner, bytes }: ArrivedStep): boolean {
     const { waitingStepsMax, waitingBytesMax } = this.#policy;
     const { waiting, slots, entries } = this.#steps;
-    const room = new StepDisplacement(slots.owners, entries);
+    const displacement = new StepDisplacement(slots.owners, entries);
     for (;;) {
       const areStepsFull = waiting.count >= waitingStepsMax;
       if (!areStepsFull && waiting.bytes + bytes <= waitingBytesMax) return true;
       const leaving = areStepsFull
-        ? room.takeNext(owner, 'waitingSteps', 1)
-        : room.takeNext(owner, 'waitingBytes', bytes);
+        ? displacement.takeNext(owner, 'waitingSteps', 1)
+        : displacement.takeNext(owner, 'waitingBytes', bytes);
       if (leaving === undefined) return false;
       this.#steps.lose(leaving, overShareRefusal(this.#policy));
     }

@@ -8,14 +8,14 @@ import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metri
 import { ModelSeries } from './model-series.ts';
 import type { MetricsRegistry } from './registry.ts';
 import type { Counter } from './series.ts';
-import type { StatisticsKeeper } from './statistics.ts';
+import type { StatisticsCollector } from './statistics.ts';
 
 export interface BuildInfo {
   readonly version: string;
   readonly node: string;
 }
 
-export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
+export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
   readonly #models;
   readonly #triton;
   readonly #server;

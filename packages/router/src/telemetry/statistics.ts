@@ -6,7 +6,7 @@ import type { MemoryStatistics, ModelStatistics, Statistics } from '../managemen
 import { ModelTally } from './model-tally.ts';
 
 /** Keeps the totals of versions; undefined for an unknown version. */
-export interface StatisticsKeeper {
+export interface StatisticsCollector {
   statisticsOf(model: string, version: string): ModelStatistics | undefined;
 }
 
@@ -26,7 +26,7 @@ export type NameResolver = (name: string, version: string) => { readonly model: 
 /** The statistics of the versions that the catalogue lists, from the totals of an observer. */
 export function statisticsFrom(
   catalogue: Catalogue,
-  keeper: StatisticsKeeper,
+  keeper: StatisticsCollector,
   contexts: () => readonly MeasuredVersion[] = () => [],
   resolve: NameResolver = (model, version) => ({ model, version }),
 ): Statistics {
