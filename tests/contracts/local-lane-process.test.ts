@@ -91,7 +91,7 @@ describe('a worker that breaks the protocol is killed and gone', () => {
   test.each([
     ['garbage', 'ff'.repeat(64), /a frame of \d+ bytes is over the maximum|multiple of 8/],
     ['no hello', hexadecimal({ kind: 'credit', batchesMax: 1 }), /the first frame is a credit, not a hello/],
-    ['two hellos', hexadecimal(hello, hello), /a second hello/],
+    ['two hellos', hexadecimal(hello, hello), /hello twice/],
     ['an unknown kind', `${hexadecimal(hello)}08000000fa000000`, /no frame of kind 250 comes from a worker/],
     [
       'a limit too low',

@@ -75,7 +75,7 @@ const importers = ['packages', 'tests', 'bench', 'zoo', 'models']
   .filter((path) => /\.(m?ts|tsx|m?js)$/.test(path))
   .map((path) => ({ path: relative(root, path).replaceAll('\\', '/'), text: readFileSync(path, 'utf8') }));
 
-const doorFiles = new Set(
+const entryPointFiles = new Set(
   publicEntryPoints.flatMap((entryPoint) =>
     [...readFileSync(join(root, entryPoint), 'utf8').matchAll(/export \* from '\.\/([^']+)'/g)].map(([, file]) =>
       join(dirname(entryPoint), file as string),
@@ -84,7 +84,7 @@ const doorFiles = new Set(
 );
 
 const exportedBySources = sourceFiles()
-  .filter(({ path, isTest }) => !isTest && !path.includes('/generated/') && !doorFiles.has(path))
+  .filter(({ path, isTest }) => !isTest && !path.includes('/generated/') && !entryPointFiles.has(path))
   .flatMap(({ path, text }) => exportedNames(path, text));
 
 test('every exported name is imported by another file', () => {

@@ -9,10 +9,10 @@ const prefix = 'packages/router/src/';
 
 /** Entry points re-export names of other files, and generated files are not read; `-table.ts` marks files that are rows of data. */
 function isExempt({ path, isTest }: SourceFile): boolean {
-  return isTest || path.includes('/generated/') || path.endsWith('-table.ts') || doors.has(path);
+  return isTest || path.includes('/generated/') || path.endsWith('-table.ts') || entryPoints.has(path);
 }
 
-const doors = new Set([`${prefix}index.ts`, `${prefix}internal.ts`]);
+const entryPoints = new Set([`${prefix}index.ts`, `${prefix}internal.ts`]);
 
 function problemsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** Which source knows which other: by a path, or by a name that it takes from the door of a package. */
+/** Which source knows which other: by a path, or by a name that it imports from the entry point of a package. */
 import { type SourceFile, sourceFiles } from './source-files.ts';
 
 export class ImportGraph {

@@ -42,7 +42,7 @@ export type SchedulerEvent =
       readonly priorityMax: number;
     }
   | { readonly kind: 'worker-unserves'; readonly worker: WorkerId; readonly model: ModelKey }
-  /** The last word of a worker. Its successor may use the id again, and inherits its recent failures. */
+  /** The last event of a worker. Its successor may use the id again, and inherits its recent failures. */
   | { readonly kind: 'worker-gone'; readonly worker: WorkerId }
   | { readonly kind: 'request-arrived'; readonly request: ArrivedRequest }
   | {

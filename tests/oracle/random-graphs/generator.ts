@@ -47,14 +47,19 @@ export class Generator {
     this.#child = undefined;
   }
 
-  /** Undefined: the process ended. */
+  /** Undefined: a signal ended the process. An error of the generator itself is no reason to leave out a graph. */
   #take(order: GeneratorOrder): Promise<Reply | undefined> {
     this.#child ??= this.#start();
     const child = this.#child;
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const onClose = (): void => {
         this.#child = undefined;
-        resolve(undefined);
+        const judge = (): void => {
+          if (child.signalCode !== null) resolve(undefined);
+          else reject(new Error(`the generator exited with code ${child.exitCode}; it says above why`));
+        };
+        if (child.signalCode === null && child.exitCode === null) child.once('exit', judge);
+        else judge();
       };
       this.#lines?.once('close', onClose);
       this.#lines?.once('line', (line) => {

@@ -55,7 +55,7 @@ export type KeeperEvent =
       /** Infinity when the request has no deadline. */
       readonly deadlineAt: number;
     }
-  /** Nobody waits there any more; no word about the waiter follows. */
+  /** The waiter has left; no action about it follows. */
   | { readonly kind: 'demand-cancelled'; readonly waiter: WaiterId }
   /** Infinity: no budget. */
   | { readonly kind: 'budget'; readonly bytesMax: number }

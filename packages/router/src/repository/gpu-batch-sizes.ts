@@ -15,7 +15,7 @@ const gpuBatchSizesMax = 16;
 /** Below this many rows, fewer rows take a GPU hardly less time. */
 const rowsWorthHalving = 8;
 
-export interface BatchSizeSigns {
+export interface BatchSizeHints {
   readonly config: ModelConfig;
   readonly view: Pick<ModelView, 'inputs' | 'outputs' | 'rowsMax'>;
   /** Dimension 0 of every tensor for the engine is the rows. */
@@ -27,8 +27,8 @@ export interface BatchSizeSigns {
 }
 
 /** Ascending; undefined: a run may have any number of rows. */
-export function readGpuBatchSizes(signs: BatchSizeSigns, findings: Findings): readonly number[] | undefined {
-  const { config, view, isBatched, areRowsApart, hasConvolutions, provider } = signs;
+export function readGpuBatchSizes(hints: BatchSizeHints, findings: Findings): readonly number[] | undefined {
+  const { config, view, isBatched, areRowsApart, hasConvolutions, provider } = hints;
   const written = config.parameters?.[gpuBatchSizesParameter]?.string_value;
   const hasTexts = [...view.inputs, ...view.outputs].some(({ datatype }) => datatype === 'BYTES');
   // Rows of text have no length to fill up to.

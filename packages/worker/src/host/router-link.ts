@@ -80,7 +80,7 @@ export class RouterLink {
         });
         break;
       case 'hello':
-        throw new MalformedFrame('a second hello');
+        throw new MalformedFrame('the router sent hello twice; it is the first message only');
       case 'load':
       case 'unload':
       case 'dispatch':

@@ -1,7 +1,7 @@
 """One case from one seed: a graph that ONNX Runtime loads, requests, and the right answers."""
 import numpy as np
 
-from builder import FLOAT16, Skip
+from builder import FLOAT16, N, Skip
 from truth import NO_OUTPUT, Truth, data_for
 from whole_graph import RandomGraph, names_in, number_from
 

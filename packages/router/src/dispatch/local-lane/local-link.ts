@@ -256,7 +256,7 @@ export class LocalLink implements WorkerLink {
   #onMessage(message: FrameFromWorker): void {
     switch (message.kind) {
       case 'hello':
-        throw new MalformedFrame('a second hello');
+        throw new MalformedFrame('the worker sent hello twice; it is the first message only');
       case 'answered':
       case 'failed':
         if (message.kind === 'answered') this.#batches.mustTakeAnswered(message);

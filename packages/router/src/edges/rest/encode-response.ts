@@ -38,7 +38,7 @@ export function isLongToEncode({ outputs }: InferAnswer, form: AnswerForm): bool
   return false;
 }
 
-/** `writer` is left clean, also when this throws. */
+/** `writer` is empty afterwards, also when this throws. */
 export function encodeAnswer(answer: InferAnswer, options: EncodeOptions, writer: JsonWriter): EncodedAnswer {
   const { form, view, limits } = options;
   try {

@@ -7,7 +7,7 @@ export function refusePipelineSettings(config: ModelConfig, findings: Findings):
   if (config.model_transaction_policy?.decoupled === true) {
     findings.problem(
       'model_transaction_policy.decoupled',
-      'only pipelines give several answers to a request; an ONNX model gives one, so set it to false',
+      'only pipelines give several answers to a request; other models give one, so set it to false',
     );
   }
   if (config.parameters?.[concurrencyParameter] === undefined) return;
