@@ -107,7 +107,8 @@ export class FleetWatch implements LibraryListener {
   loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
     this.#metrics?.loadFailed();
     const text = isOldServing ? 'load failed; the previous revision keeps serving' : 'load failed';
-    this.#logger.error({ context, reason, retryInMs }, text);
+    const pauseMs = retryInMs === undefined ? undefined : Math.round(retryInMs);
+    this.#logger.error({ context, reason, retryInMs: pauseMs }, text);
   }
 
   demandLoaded(context: string, waitMs: number): void {

@@ -67,11 +67,8 @@ test.each([
   [['srve'], 'millrace: srve is not a command of millrace. Did you mean serve? millrace --help lists them.\n'],
   [['--sreve'], 'millrace: --sreve is not a flag of millrace. Did you mean serve? millrace --help lists them.\n'],
   [['version', '--jsno'], 'millrace: --jsno: is not a flag of millrace version. Did you mean --json?\n'],
-  [['completion'], 'millrace: millrace completion: needs the name of a shell: bash, zsh, fish\n'],
-  [
-    ['completion', 'tcsh'],
-    'millrace: millrace completion: does not support tcsh; give one of these: bash, zsh, fish\n',
-  ],
+  [['completion'], 'millrace completion: needs the name of a shell: bash, zsh, fish\n'],
+  [['completion', 'tcsh'], 'millrace completion: does not support tcsh; give one of these: bash, zsh, fish\n'],
 ])('%j is refused with 2', async (args, stderr) => {
   expect(await run(args)).toMatchObject({ code: 2, stdout: '', stderr });
 });
@@ -98,7 +95,7 @@ test('serve gets its configuration from file, variables, flags and arguments', a
 });
 
 test.each<[string, string[], Record<string, string>, RegExp]>([
-  ['no folder', ['serve'], {}, /^millrace: millrace serve: models\.paths: is empty; run millrace serve \.\/models/],
+  ['no folder', ['serve'], {}, /^millrace serve: models\.paths: is empty; run millrace serve \.\/models/],
   ['a folder that is not there', ['serve', 'nope'], {}, /models\.paths: \S*nope does not exist\n$/],
   [
     'a file for a folder',

@@ -114,6 +114,8 @@ function say(parts: CommandEnvironment, text: string): number {
 }
 
 function complain(parts: CommandEnvironment, lines: readonly string[]): number {
-  parts.stderr.write(lines.map((line) => `millrace: ${line}\n`).join(''));
+  // A problem of a command names it already.
+  const named = lines.map((line) => (line.startsWith('millrace ') ? line : `millrace: ${line}`));
+  parts.stderr.write(named.map((line) => `${line}\n`).join(''));
   return exitCodes.configuration;
 }

@@ -171,7 +171,7 @@ test('--data sends a file or standard input unchanged', async () => {
 });
 
 test.each<[string, string[], RegExp]>([
-  ['no model', [], /^millrace: millrace infer: needs the name of a model/],
+  ['no model', [], /^millrace infer: needs the name of a model/],
   ['an input without a name', ['echo', '--input', '=1'], /^millrace: --input: must be NAME=JSON, not "=1"/],
   ['an input without a value', ['echo', '--input', 'x'], /^millrace: --input: must be NAME=JSON, not "x"/],
   [

@@ -101,9 +101,9 @@ test('a folder without models says how they are laid out', async () => {
 });
 
 test.each([
-  [[], 'millrace: millrace models: needs a path or a command: millrace models ./models, or millrace models list\n'],
+  [[], 'millrace models: needs a path or a command: millrace models ./models, or millrace models list\n'],
   [['lst'], /Did you mean millrace models list\?\n$/],
-  [['nope', 'good'], /^millrace: millrace models: \S*nope does not exist\n$/],
+  [['nope', 'good'], /^millrace models: \S*nope does not exist\n$/],
 ])('%j is refused with 2', async (args, expected) => {
   const { code, stderr } = await models(...args);
   expect(code).toBe(2);

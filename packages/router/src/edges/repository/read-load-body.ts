@@ -55,7 +55,7 @@ function readBodyObject(reader: JsonReader, files: FilesOfBody, texts: Map<strin
   const body: JsonObject = Object.create(null) as JsonObject;
   reader.beginObject();
   for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
-    if (key === '__proto__') throw new InferenceError('invalid-request', `the body has no field ${quote(key)}`);
+    if (key === '__proto__') throw new InferenceError('invalid-request', `${quote(key)} is not a field of the body`);
     const hasFiles = key === files.member && reader.peekKind() === 'object';
     body[key] = hasFiles ? readFiles(reader, files, texts) : readJsonValue(reader);
   }

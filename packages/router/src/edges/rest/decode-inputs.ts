@@ -56,7 +56,7 @@ export function readInputs(reader: JsonReader, limits: InputLimits): PendingInpu
 function tooManyElements(jsonElementsMax: number): InferenceError {
   return new InferenceError(
     'request-too-large',
-    `the inputs of the request have more than ${jsonElementsMax} elements as JSON; send tensors as binary data`,
+    `the inputs of the request have more than ${jsonElementsMax} elements as JSON; send tensors as binary data, or raise http.jsonElementsMax`,
   );
 }
 

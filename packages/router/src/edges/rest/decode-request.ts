@@ -91,7 +91,7 @@ export function jsonTooLarge(jsonBytes: number | undefined, jsonBytesMax: number
   const size = jsonBytes === undefined ? 'more bytes' : `${jsonBytes} bytes, more`;
   return new InferenceError(
     'request-too-large',
-    `the JSON of the request has ${size} than the ${jsonBytesMax} allowed; send tensors as binary data`,
+    `the JSON of the request has ${size} than the ${jsonBytesMax} allowed; send tensors as binary data, or raise http.jsonBytesMax`,
   );
 }
 

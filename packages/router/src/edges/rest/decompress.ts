@@ -126,8 +126,8 @@ function tooLarge({ isJson, bytesMax }: BodyUnpacking): InferenceError {
   return new InferenceError(
     'request-too-large',
     isJson
-      ? `the JSON of the request is larger than ${bytesMax} bytes when decompressed; send tensors as binary data`
-      : `the request body is larger than ${bytesMax} bytes when decompressed; send a smaller one`,
+      ? `the JSON of the request is larger than ${bytesMax} bytes when decompressed; send tensors as binary data, or raise http.jsonBytesMax`
+      : `the request body is larger than ${bytesMax} bytes when decompressed; send a smaller one, or raise http.bodyBytesMax`,
   );
 }
 

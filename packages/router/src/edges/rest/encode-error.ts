@@ -52,7 +52,7 @@ function isDefect(error: unknown): boolean {
 export function inferenceErrorFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
   if (error instanceof BodyTooLarge) {
-    return new InferenceError('request-too-large', `${error.message}; send a smaller one`);
+    return new InferenceError('request-too-large', `${error.message}; send a smaller one, or raise http.bodyBytesMax`);
   }
   if (error instanceof BodyAborted || error instanceof CallerGone)
     return new InferenceError('cancelled', error.message);

@@ -152,7 +152,7 @@ function readJson(reader: JsonReader, limits: DecodeLimits): InferJson {
     else if (key === 'outputs') outputs = readOutputs(reader, limits);
     else reader.skipValue();
   }
-  reader.expectEnd();
+  expectEnd(reader);
   if (inputs === undefined) throw new InferenceError('invalid-request', `the request has no 'inputs'`);
   const unlisted = parameters.isBinaryByDefault ? binaryForm : jsonForm;
   return {
@@ -163,4 +163,16 @@ function readJson(reader: JsonReader, limits: DecodeLimits): InferJson {
     form: { listed: outputs, unlisted },
     template: undefined,
   };
+}
+
+/** What follows the JSON is usually the data of binary tensors, sent without the field that says where they begin. */
+function expectEnd(reader: JsonReader): void {
+  const jsonBytes = reader.position;
+  try {
+    reader.expectEnd();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const hint = `for binary tensor data set the header field Inference-Header-Content-Length to ${jsonBytes}`;
+    throw new InferenceError('invalid-request', `${error.message}; ${hint}`, { cause: error });
+  }
 }

@@ -88,7 +88,7 @@ class Parser {
     const hasColon = this.#take(':');
     const value = this.#readValue(name.text);
     if (!hasColon && !isBlock(value)) {
-      throw this.#error(`expected ':' between ${name.text} and its value`, value);
+      throw this.#error(`expected ':' between ${name.text} and its value, or '{' if it is a message`, value);
     }
     return { name: name.text, value, line: name.line, column: name.column };
   }

@@ -39,6 +39,9 @@ export function readScalar(scalar: TextScalar, kind: ScalarKind): ScalarResult {
   }
 }
 
+/** As many names as there are datatypes. */
+const listedMax = 16;
+
 export function readEnum(scalar: TextScalar, field: EnumField): ScalarResult {
   const written = asWritten(scalar);
   if (scalar.kind === 'identifier' && field.names.includes(written)) return { value: written };
@@ -46,7 +49,8 @@ export function readEnum(scalar: TextScalar, field: EnumField): ScalarResult {
     const name = field.names[Number(integerFrom(scalar.text) ?? -1n)];
     if (name !== undefined && !scalar.isNegative) return { value: name };
   }
-  const choices = field.names.length > 6 ? `${field.names.slice(0, 6).join(', ')}, …` : field.names.join(', ');
+  const choices =
+    field.names.length > listedMax ? `${field.names.slice(0, listedMax).join(', ')}, …` : field.names.join(', ');
   const hint = scalar.kind === 'string' ? '; write it without quotes' : suggestionFor(written, field.names);
   return { problem: `${written} is none of ${choices}${hint}` };
 }

@@ -31,9 +31,15 @@ export function bodyFrom<Schema extends z.ZodType>(body: JsonObject, schema: Sch
 function problemFrom(issue: z.core.$ZodIssue): string {
   const path = issue.path.map((key) => shortened(String(key), quotedCharactersMax)).join('.');
   const where = path === '' ? 'the body' : path;
-  if (issue.code !== 'unrecognized_keys') return `${where}: ${shortened(issue.message, quotedCharactersMax)}`;
-  const keys = issue.keys.map((key) => JSON.stringify(shortened(key, quotedCharactersMax)));
-  return `${where} has no field ${listed(keys, listedMax)}`;
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.map((key) => JSON.stringify(shortened(key, quotedCharactersMax)));
+    return `${listed(keys, listedMax)} is not a field of ${where}`;
+  }
+  const [, expected, received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(issue.message) ?? [];
+  if (expected === undefined) return `${where}: ${shortened(issue.message, quotedCharactersMax)}`;
+  return received === 'undefined'
+    ? `${where} is missing; it must be of type ${expected}`
+    : `${where} must be of type ${expected}, not ${received}`;
 }
 
 /** The revision that the caller expects; undefined: any. */

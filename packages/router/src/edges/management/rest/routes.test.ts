@@ -60,18 +60,18 @@ test('split and shadows have paths of their own', async () => {
 
 describe('bodies', () => {
   test.each([
-    ['PATCH', '/models/mill/traffic', { label: {} }, 'the body has no field "label"'],
+    ['PATCH', '/models/mill/traffic', { label: {} }, '"label" is not a field of the body'],
     [
       'PATCH',
       '/models/mill/traffic',
       { split: [{ version: '1', wieght: 2, weight: 1 }] },
-      'split.0 has no field "wieght"',
+      '"wieght" is not a field of split.0',
     ],
-    ['PATCH', '/models/mill/traffic', { labels: { stable: 1 } }, 'labels.stable: '],
-    ['PUT', '/models/mill/labels/stable', {}, 'version: '],
-    ['POST', '/models/spare/load', { config: '{}' }, 'config: '],
+    ['PATCH', '/models/mill/traffic', { labels: { stable: 1 } }, 'labels.stable must be of type string, not number'],
+    ['PUT', '/models/mill/labels/stable', {}, 'version is missing; it must be of type string'],
+    ['POST', '/models/spare/load', { config: '{}' }, 'config must be of type record, not string'],
     ['POST', '/models/spare/load', { config: {}, files: { '1/model.onnx': '!' } }, "'1/model.onnx' is not base64"],
-    ['POST', '/models/spare/unload', { force: true }, 'the body has no field "force"'],
+    ['POST', '/models/spare/unload', { force: true }, '"force" is not a field of the body'],
     ['POST', '/models/spare/unload', '[]', 'the body must be a JSON object'],
     ['POST', '/models/spare/unload', '{"withDependents": true', 'JSON at line 1'],
     ['POST', '/instances/first/breaker/close', undefined, "'first' is not the number of a worker"],

@@ -13,6 +13,12 @@ export const textCases: readonly MalformedCase[] = [
   ['an object without a closing brace', postBody(`{"inputs":[${good}]`), 400, 'found the end of the text'],
   ['an array without a closing bracket', postBody(`{"inputs":[${good}`), 400, 'JSON at'],
   ['something behind the end', postBody(`{"inputs":[${good}]} x`), 400, 'expected the end of the text'],
+  [
+    'binary data without the length of the JSON',
+    postBody(`{"inputs":[${good}]}\0\0`),
+    400,
+    'Inference-Header-Content-Length to ',
+  ],
   ['two texts', postBody(`{"inputs":[${good}]}{}`), 400, 'expected the end of the text'],
   ['a comma too many in an object', postBody(`{"inputs":[${good}],}`), 400, 'expected a key'],
   ['a comma too many in an array', postBody(`{"inputs":[${good},]}`), 400, 'expected a value'],
