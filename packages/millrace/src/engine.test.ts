@@ -6,7 +6,8 @@ import { inject } from '@millrace/http';
 import { ConfigError, type Datatype } from '@millrace/protocol';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createEngine, type EmbeddedEngine, type EngineOptions } from './engine.ts';
+import { createEngine, type EmbeddedEngine } from './engine.ts';
+import type { EngineOptions } from './engine-options.ts';
 import type { InputValue, TypedArray } from './tensor-values.ts';
 
 const lanes = ['inline', 'local'] as const;
@@ -145,6 +146,15 @@ describe.each(lanes)('on the %s lane', (lane) => {
     const call = engine.infer(model, inputs);
     await expect(call).rejects.toMatchObject(code);
     await expect(call).rejects.toThrow(message);
+  });
+
+  test('a request without inputs is refused with what to give', async () => {
+    const engine = await engineOf(repositoryOf('slow').path);
+    const nothing = undefined as unknown as Record<string, never>;
+    await expect(engine.infer('slow', nothing)).rejects.toMatchObject({
+      code: 'invalid-request',
+      message: expect.stringContaining('inputs is undefined; give the inputs of the model by name'),
+    });
   });
 
   test.each([-1, Number.NaN, '5' as unknown as number])('a timeoutMs of %o is refused', async (timeoutMs) => {

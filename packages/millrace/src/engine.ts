@@ -1,6 +1,13 @@
 /** The embedding API: the same data plane in the caller's own process, without a socket. */
 import type { HttpHandler } from '@millrace/http';
-import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
+import {
+  ConfigError,
+  type ConfigProblem,
+  cancellationFrom,
+  InferenceError,
+  neverCancelled,
+  type Tensor,
+} from '@millrace/protocol';
 import type { Management, ModelStatus, ModelView, TrafficChange, TrafficPolicy } from '@millrace/router';
 import {
   createManagementEdge,
@@ -11,25 +18,15 @@ import {
 } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 import { Components } from './components.ts';
-import type { Config, Options } from './config/fields.ts';
+import type { Config } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
+import { type EngineOptions, modelPathsFrom } from './engine-options.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
 import { openServing } from './open-serving.ts';
 import { isReadyFor } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
-
-export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow' | 'store' | 'worker'> {
-  /** Model repositories and single `.onnx` files. */
-  readonly models: string | readonly string[];
-  /** Which models are served and how much memory they may take: as `models` in the server's configuration. */
-  readonly control?: Omit<NonNullable<Options['models']>, 'paths' | 'exitOnError' | 'strictReadiness'>;
-  /** Serve the models that load although others fail; otherwise one failure rejects `createEngine`. */
-  readonly allowFailures?: boolean;
-  /** Let `handler` serve management too: anyone who can call it may load, unload and move labels. Off by default. */
-  readonly serveManagement?: boolean;
-}
 
 export interface InferResult {
   readonly model: string;
@@ -62,6 +59,7 @@ export interface EmbeddedEngine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<EmbeddedEngine> {
+  const paths = modelPathsFrom(options);
   const { cache, control, queue, shadow, store, worker } = options;
   const config = resolveConfig({
     options: {
@@ -74,7 +72,6 @@ export async function createEngine(options: EngineOptions): Promise<EmbeddedEngi
     },
     cwd: process.cwd(),
   });
-  const paths = typeof options.models === 'string' ? [options.models] : options.models;
   return Components.start((components) => createOn(components, { config, paths, options }));
 }
 
@@ -148,6 +145,9 @@ class AssembledEngine implements EmbeddedEngine {
     const { catalogue } = this.#assembly;
     const { inference } = this.#assembly.dataPlane;
     const { timeoutMs, sequence, ...conditions } = schedulingFrom(options);
+    if (typeof inputs !== 'object' || inputs === null) {
+      throw new InferenceError('invalid-request', `inputs is ${inputs}; give the inputs of the model by name`);
+    }
     const request = inference.resolved({
       target: {
         model,

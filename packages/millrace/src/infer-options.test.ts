@@ -42,6 +42,7 @@ test.each<[unknown, RegExp]>([
   [{ sequence: { id: 2 ** 60 } }, /as a bigint above 2\^53/],
   [{ sequence: { id: 2n ** 64n } }, /sequence.id is 18446744073709551616/],
   [{ sequence: {} }, /sequence.id is undefined/],
+  [{ timeoutMS: 5 }, /'timeoutMS' is not an option of infer. Did you mean timeoutMs\?/],
   [{ sequence: { id: 1, isStart: 1 } }, /must be true or false/],
   [{ sequence: { id: 'x'.repeat(129) } }, /has 129 bytes, more than the 128 allowed/],
 ])('%o is refused', (options, message) => {

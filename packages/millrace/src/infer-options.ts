@@ -1,7 +1,8 @@
 /** Options of a request in the embedding API, besides its inputs; checked at run time, because not every caller uses TypeScript. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { Origin, SequenceStep } from '@millrace/router';
 import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/internal';
+import { didYouMean } from './config/suggest.ts';
 
 export interface InferOptions {
   readonly version?: string;
@@ -30,6 +31,20 @@ export interface SequenceOptions {
   readonly isEnd?: boolean;
 }
 
+const optionNames = new Set(
+  Object.keys({
+    version: true,
+    id: true,
+    outputs: true,
+    timeoutMs: true,
+    queueTimeoutMs: true,
+    priority: true,
+    sequence: true,
+    caller: true,
+    signal: true,
+  } satisfies Record<keyof InferOptions, true>),
+);
+
 interface Scheduling extends Pick<Origin, 'queueTimeoutMs' | 'priority' | 'caller'> {
   readonly timeoutMs: number | undefined;
   readonly sequence: SequenceStep | undefined;
@@ -37,6 +52,13 @@ interface Scheduling extends Pick<Origin, 'queueTimeoutMs' | 'priority' | 'calle
 
 /** Throws `invalid-request` for the first invalid option. */
 export function schedulingFrom(options: InferOptions): Scheduling {
+  for (const name of Object.keys(options)) {
+    if (optionNames.has(name)) continue;
+    throw new InferenceError(
+      'invalid-request',
+      `${quote(name)} is not an option of infer.${didYouMean(name, optionNames)}`,
+    );
+  }
   const { timeoutMs, queueTimeoutMs, priority = 0, caller = '' } = options;
   for (const [name, value] of Object.entries({ timeoutMs, queueTimeoutMs })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
