@@ -490,6 +490,11 @@ test.each<[string, Sources, string[]]>([
     ['--management-port: management.port: has no effect: management.enabled is false'],
   ],
   [
+    'a model to load at the start where the repository decides',
+    { flags: [flag('load-model', 'mlp'), flag('model-control-mode', 'poll')] },
+    ['--load-model: models.load: has no effect while models.controlMode is poll; set that to explicit'],
+  ],
+  [
     'a group of workers without a user',
     { flags: [flag('worker-group', 'models')] },
     ['--worker-group: worker.group: has no effect without worker.user'],
@@ -583,12 +588,14 @@ test('flags and variables are unique, and the variable is the flag in capitals',
 
 test('names of models come by repeated flags, a list, or between commas, and none of them is blank', () => {
   const load = (written: unknown) =>
-    resolveConfig({ options: { models: { load: written as readonly string[] } }, cwd: '/' }).models.load;
+    resolveConfig({ options: { models: { load: written as readonly string[], controlMode: 'explicit' } }, cwd: '/' })
+      .models.load;
   expect(load(['a', 'b'])).toEqual(['a', 'b']);
   expect(load('a, b')).toEqual(['a', 'b']);
   expect(() => load(['a', ''])).toThrow('must be a name or a list of names');
   expect(() => load([7])).toThrow('must be a name or a list of names');
-  const flags = [flag('load-model', 'a'), flag('load-model', 'b'), flag('load-model', 'c,d')];
+  const mode = flag('model-control-mode', 'explicit');
+  const flags = [mode, flag('load-model', 'a'), flag('load-model', 'b'), flag('load-model', 'c,d')];
   expect(resolve({ flags }).models.load).toEqual(['a', 'b', 'c', 'd']);
   expect(resolve({ yaml: 'models:\n  load: [x]\n', flags }).models.load).toEqual(['a', 'b', 'c', 'd']);
 });

@@ -88,6 +88,7 @@ class Resolution {
         'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
       );
     }
+    this.#checkControl(config);
     this.#checkMemory(config);
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
@@ -95,6 +96,13 @@ class Resolution {
     this.#checkManagement(config);
     this.#checkTls(config.tls);
     this.#checkWorkerUser(config.worker);
+  }
+
+  /** Models to load at the start are refused in other modes, as Triton does: there the repository decides. */
+  #checkControl({ models }: Config): void {
+    if (models.load.length === 0 || models.controlMode === 'explicit') return;
+    const message = `has no effect while models.controlMode is ${models.controlMode}; set that to explicit`;
+    this.#conflict('models.load', 'models.controlMode', message);
   }
 
   /** Refuses settings of a port that does not exist: they would be ignored silently. */
