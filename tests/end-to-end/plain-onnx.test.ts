@@ -1,5 +1,5 @@
 /** Models without any configuration, as loose files of one folder: each answers as ONNX Runtime does, over every protocol. */
-import { ModelRepository } from '@millrace/worker/testing';
+import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { createEngine, type EmbeddedEngine } from 'millrace';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type InferClient, openInferClient } from '../support/callers.ts';
@@ -20,6 +20,15 @@ beforeAll(async () => {
     const name = isOptional ? 'optional_threshold' : 'required_threshold';
     models.write(`${name}/1/model.onnx`, model).write(`${name}/config.pbtxt`, config);
   }
+  const named = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 'seq'] });
+  models.write(
+    'named_sizes.onnx',
+    onnxModelFrom({
+      inputs: [named('ids'), named('mask')],
+      outputs: [named('y')],
+      nodes: [{ operator: 'Add', inputs: ['ids', 'mask'], outputs: ['y'] }],
+    }),
+  );
   // Its configuration cannot say [N]: one value a row is a list of one to it.
   models.write(
     'ensemble/config.pbtxt',
@@ -173,6 +182,24 @@ describe.each(Object.entries(protocols))('over %s', (_, call) => {
     );
     expect(await call('texts', [texts('x', [1], 'a\0b')])).toMatch(/element 0 of input 'x'.*contains a zero byte/);
   });
+});
+
+test.each([
+  [
+    'an axis that the graph names',
+    [1, 2],
+    [1, 3],
+    /axis 1 of input 'mask' .* is 3, but axis 1 of 'ids' is 2, and .* 'seq'/,
+  ],
+  ['rows', [2, 2], [3, 2], /axis 0 of input 'mask' .* is 3, but axis 0 of 'ids' is 2, and both have the rows/],
+])('unequal sizes of %s on which a run fails are the mistake of the caller', async (_, ids, mask, message) => {
+  const zeros = ([rows = 0, size = 0]: readonly number[]) => Array.from({ length: rows * size }, () => 0);
+  const inputs = [fp32('ids', ids, ...zeros(ids)), fp32('mask', mask, ...zeros(mask))];
+  const refused = await inferOverRest(server.url, 'named_sizes', inputs, { form: 'json' });
+  expect(refused).toMatchObject({ status: 400, code: 'invalid-request', error: expect.stringMatching(message) });
+  // One that is repeated along the other is none.
+  const repeated = await inferOverRest(server.url, 'named_sizes', [fp32('ids', [1, 2], 1, 2), fp32('mask', [1, 1], 3)]);
+  expect(repeated.outputs).toMatchObject([{ shape: [1, 2], values: [4, 5] }]);
 });
 
 test('metadata shows the shapes of the graph, and inputs with a default among the inputs', async () => {

@@ -5,6 +5,7 @@
  */
 import { formatShape, quote, type Tensor } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
+import { sizesThatBelongTogether } from './equal-sizes.ts';
 
 /** What is wrong; undefined: nothing. */
 export function emptyInputProblem(inputs: readonly (Tensor | undefined)[], view: ModelView): string | undefined {
@@ -18,40 +19,14 @@ export function emptyInputProblem(inputs: readonly (Tensor | undefined)[], view:
       );
     }
   }
-  for (const { what, sizes } of sizesThatBelongTogether(inputs, view)) {
+  for (const { why, sizes } of sizesThatBelongTogether(inputs, view)) {
     const empty = sizes.find(({ size }) => size === 0);
     const other = sizes.find(({ size }) => size !== 0);
     if (empty === undefined || other === undefined) continue;
     return (
       `input ${quote(empty.tensor.name)} for model ${model} has shape ${formatShape(empty.tensor.shape)} beside input ` +
-      `${quote(other.tensor.name)} of shape ${formatShape(other.tensor.shape)}, but ${what}; send 0 in both, or in neither`
+      `${quote(other.tensor.name)} of shape ${formatShape(other.tensor.shape)}, but ${why}; send 0 in both, or in neither`
     );
   }
   return undefined;
-}
-
-interface Together {
-  /** Why they must be equal. */
-  readonly what: string;
-  readonly sizes: readonly { readonly tensor: Tensor; readonly size: number }[];
-}
-
-function* sizesThatBelongTogether(
-  inputs: readonly (Tensor | undefined)[],
-  { inputs: specs, isBatched, sharedSizes = [] }: ModelView,
-): Generator<Together, void> {
-  if (isBatched) {
-    // A value that overrides one in the graph has no rows of the batch.
-    const batched = inputs.filter((tensor, index) => tensor !== undefined && specs[index]?.hasDefault !== true);
-    yield { what: 'both have the rows of the batch', sizes: batched.map((tensor) => sizeAt(tensor as Tensor, 0)) };
-  }
-  for (const { name, axes } of sharedSizes) {
-    const given = axes.filter(({ input }) => inputs[input] !== undefined);
-    const sizes = given.map(({ input, axis }) => sizeAt(inputs[input] as Tensor, axis));
-    yield { what: `the model gives both the size ${quote(name)}`, sizes };
-  }
-}
-
-function sizeAt(tensor: Tensor, axis: number): Together['sizes'][number] {
-  return { tensor, size: tensor.shape[axis] ?? 1 };
 }

@@ -17,6 +17,7 @@ import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
 import { BatchSending } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
+import { explainedFailure } from './equal-sizes.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
@@ -241,8 +242,9 @@ export class WorkerBatches {
   refuse(id: RequestId, error: InferenceError): void {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
-    this.#observers.of(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
-    if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(error))) pending.waiter.reject(error);
+    const told = explainedFailure(error, valid.inputs, valid.model.view);
+    this.#observers.of(valid.model).requestFailed(told.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
+    if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(told))) pending.waiter.reject(told);
   }
 
   failed({ batch, code }: FailedMessage): void {
