@@ -61,7 +61,7 @@ interface Supervisor {
   readonly givenUp: Set<ModelKey>;
   /** Those of which it has not said yet whether they are loaded. */
   readonly loading: Set<ModelKey>;
-  /** The least urgent level it takes, of models of which it takes not all. */
+  /** The least urgent priority level that it takes, by model; models whose requests it takes all are not listed. */
   readonly reserved: Map<ModelKey, number>;
 }
 

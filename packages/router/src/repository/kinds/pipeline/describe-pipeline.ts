@@ -31,7 +31,7 @@ export interface DescriberOptions {
   readonly spawn?: typeof spawn;
 }
 
-/** Never rejects: whatever goes wrong is the description's problem. */
+/** Never rejects: a failure is the `problem` of the result. */
 export function createPipelineDescriber(options: DescriberOptions): DescribePipeline {
   const { programPath, msMax = describeMsMax } = options;
   const start = options.spawn ?? spawn;
