@@ -19,7 +19,7 @@ export interface ModelStatus {
 
 export interface Catalogue {
   /**
-   * The named version, or for an empty version the one the model prefers (the highest ready one). Throws an
+   * The named version, or for an empty version the one most requests go to: the highest ready one, or the largest share of a split. Throws an
    * `InferenceError`: `unknown-model`, or `model-not-ready` with the reason.
    */
   mustFind(name: string, version: string): ModelView;
