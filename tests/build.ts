@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { repositoryRoot } from './support/repository-root.ts';
 
 export default function build(): void {
-  const run = (...words: readonly string[]) =>
-    execFileSync(process.execPath, words, { cwd: repositoryRoot, stdio: 'inherit' });
+  const run = (...args: readonly string[]) =>
+    execFileSync(process.execPath, args, { cwd: repositoryRoot, stdio: 'inherit' });
   run('node_modules/typescript/bin/tsc', '-b');
   run('scripts/bundle.mjs', '--if-outdated');
 }

@@ -171,8 +171,8 @@ function expectEnd(reader: JsonReader): void {
   try {
     reader.expectEnd();
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
+    const { message } = error as InferenceError;
     const hint = `for binary tensor data set the header field Inference-Header-Content-Length to ${jsonBytes}`;
-    throw new InferenceError('invalid-request', `${error.message}; ${hint}`, { cause: error });
+    throw new InferenceError('invalid-request', `${message}; ${hint}`, { cause: error });
   }
 }

@@ -39,7 +39,7 @@ export class DemandWaiters implements Demand {
     const context = contextOf(model);
     return new Promise((resolve, reject) => {
       if (context === undefined) {
-        reject(new InferenceError('model-not-ready', `${model.key} is not served any more; ask for another version`));
+        reject(new InferenceError('model-not-ready', `${model.key} is no longer served; request another version`));
         return;
       }
       this.#lastWaiter += 1;
