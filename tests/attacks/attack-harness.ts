@@ -32,6 +32,8 @@ export interface AttackHarnessOptions {
   readonly descriptorsMax: number | undefined;
   /** Server and load on cores of their own. */
   readonly isPinned?: boolean;
+  /** Whether the server collects its garbage on request, for `keptBytes`. */
+  readonly measuresMemory?: boolean;
   /** Whose models are prepared. */
   readonly attacks: readonly Attack[];
 }
@@ -77,7 +79,10 @@ export class AttackHarness {
     }
     const { descriptorsMax } = options;
     const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptorsMax)];
-    const server = await ServerProcess.start(serve, descriptorsMax === undefined ? {} : { wrapper: limited });
+    const server = await ServerProcess.start(serve, {
+      ...(descriptorsMax === undefined ? {} : { wrapper: limited }),
+      measuresMemory: options.measuresMemory === true,
+    });
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     const harness = new AttackHarness(server, models, secrets);
     if (options.isPinned === true) harness.#pin();
