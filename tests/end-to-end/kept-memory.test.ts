@@ -53,9 +53,9 @@ let server: ServerProcess;
 let client: InferClient;
 
 beforeAll(async () => {
-  for (const name of ['identity_uint8', 'sequence_sum']) models.copy(join(repositoryRoot, 'models', name));
+  for (const name of ['identity_uint8', 'sequence_sum']) models.copy(join(repositoryRoot, 'tests/models', name));
   const config = readFileSync(join(models.path, 'sequence_sum/config.pbtxt'), 'utf8');
-  // Shorter than the demo's: a test waits for it.
+  // Shorter than the model's: a test waits for it.
   models.write('sequence_sum/config.pbtxt', config.replace(/(max_sequence_idle_microseconds): \d+/, '$1: 1000000'));
   server = await ServerProcess.start(
     [models.path, '--caller-header', 'x-caller', '--cache-bytes-max', String(cacheBytesMax)],

@@ -40,7 +40,9 @@ let repository: ModelRepository;
 let server: ServerProcess;
 beforeAll(async () => {
   repository = new ModelRepository();
-  for (const name of ['digits', 'image_mean', 'photo_digit']) repository.copy(join(repositoryRoot, 'models', name));
+  for (const path of ['models/digits', 'models/photo_digit', 'tests/models/image_mean']) {
+    repository.copy(join(repositoryRoot, path));
+  }
   repository.write('photo_size/1/pipeline.ts', exampleOf('docs/mechanisms/pipelines.md', 'photo_size/1/pipeline.ts'));
   for (const [path, text] of Object.entries(modules)) repository.write(path, text);
   repository.write(

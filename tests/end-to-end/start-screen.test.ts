@@ -22,9 +22,9 @@ test('the command on the start-up screen, pasted into a shell, is answered; Ctrl
   mustHave('python3');
   mustHave('curl');
   const models = new ModelRepository();
-  // Of the demo models some small ones of each kind: what the screen proposes is chosen among them.
+  // Of the test models some small ones of each kind: what the screen proposes is chosen among them.
   for (const name of ['accumulator', 'add_sub', 'identity_bytes', 'identity_int8', 'slow']) {
-    models.copy(join(repositoryRoot, 'models', name), name);
+    models.copy(join(repositoryRoot, 'tests/models', name), name);
   }
   const serve = [process.execPath, millrace, 'serve', models.path];
   const ports = ['--http-port', '0', '--metrics-port', '0'];

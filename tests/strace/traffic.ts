@@ -79,7 +79,7 @@ export async function sendTraffic(server: ServerProcess, hasWorkers: boolean): P
   }
   await read(server.metricsUrl);
   await manage(server, 'index');
-  const model = readFileSync(join(repositoryRoot, 'models/mlp/1/model.onnx'));
+  const model = readFileSync(join(repositoryRoot, 'tests/models/mlp/1/model.onnx'));
   await manage(server, 'models/uploaded/load', {
     config: JSON.stringify({ backend: 'onnxruntime' }),
     'file:1/model.onnx': model.toString('base64'),

@@ -28,11 +28,11 @@ const everyDatatype: readonly (readonly [Exclude<Datatype, 'BF16' | 'BYTES'>, In
 ];
 const identities = [...everyDatatype.map(([datatype]) => `identity_${datatype.toLowerCase()}`), 'identity_bytes'];
 
-const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
+const testModels = fileURLToPath(new URL('../../../tests/models', import.meta.url));
 const repositories: ModelRepository[] = [];
 const engines: EmbeddedEngine[] = [];
 
-/** With copies of these demo models; removed after the test. */
+/** With copies of these test models; removed after the test. */
 function repositoryOf(...names: readonly string[]): ModelRepository {
   const made = new ModelRepository();
   repositories.push(made);
@@ -40,7 +40,7 @@ function repositoryOf(...names: readonly string[]): ModelRepository {
 }
 
 function withDemo(made: ModelRepository, ...names: readonly string[]): ModelRepository {
-  for (const name of names) made.copy(join(demoModels, name));
+  for (const name of names) made.copy(join(testModels, name));
   return made;
 }
 

@@ -9,7 +9,7 @@ mkdir -p "$cache/bin"
 [ -x "$cache/bin/ghz" ] || GOBIN="$cache/bin" go install github.com/bojand/ghz/cmd/ghz@v0.93.0 || exit 1
 
 work="$(mktemp -d)"
-node packages/millrace/bin/millrace.js serve models --http-port 0 --grpc-port 0 --metrics-port 0 >"$work/log" &
+node packages/millrace/bin/millrace.js serve tests/models --http-port 0 --grpc-port 0 --metrics-port 0 >"$work/log" &
 server_pid=$!
 trap 'kill "$server_pid" 2>/dev/null; rm -rf "$work"' EXIT
 field() { grep -o "\"$1\":\"http://[^\"]*\"" "$work/log" | head -n 1 | sed 's/.*http:\/\///; s/"$//'; }

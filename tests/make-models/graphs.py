@@ -1,4 +1,4 @@
-"""The demo graphs. Each function returns a model that depends on nothing but this file and a seed."""
+"""The graphs of the test models. Each function returns a model that depends on nothing but this file and a seed."""
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper

@@ -1,7 +1,7 @@
-"""Writes the demo models into models/ and their golden answers into zoo/demo/golden/.
+"""Writes the test models into tests/models/ and their golden answers into tests/make-models/golden/.
 
-    python zoo/demo/make.py            writes the files
-    python zoo/demo/make.py --check    writes nothing; fails if a file differs from what would be written
+    python tests/make-models/make.py            writes the files
+    python tests/make-models/make.py --check    writes nothing; fails if a file differs from what would be written
 
 The answers come from ONNX's reference evaluator, which shares no code with the engine that serves the models.
 """
@@ -16,8 +16,8 @@ from onnx import ModelProto, checker
 from onnx.reference import ReferenceEvaluator
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = ROOT / "models"
-GOLDEN = ROOT / "zoo" / "demo" / "golden"
+MODELS = ROOT / "tests" / "models"
+GOLDEN = ROOT / "tests" / "make-models" / "golden"
 
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
