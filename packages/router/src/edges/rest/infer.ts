@@ -118,12 +118,13 @@ class InferCall implements BodyReceiver {
 
   onBody(body: Uint8Array): void {
     const { decoder, deadlineAfter, slices } = this.#operation;
-    const { jsonBytes, timeoutMs } = this.#fields as InferFields;
+    const { jsonBytes, wantsJson, timeoutMs } = this.#fields as InferFields;
     try {
       const frame = {
         model: this.#model,
         version: this.#version,
         jsonBytes,
+        wantsJson,
         timeoutMs,
         caller: this.#caller,
         deadlineAfter,
