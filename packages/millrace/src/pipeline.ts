@@ -13,4 +13,5 @@ export {
   type TensorData,
   type TensorDeclaration,
   type TensorDeclarations,
+  textsFrom,
 } from '@millrace/worker/pipeline';
