@@ -58,7 +58,7 @@ async function serverWith(
     const models = join(work, 'models');
     const store = join(work, 'store');
     mkdirSync(store, { mode: 0o700 });
-    for (const path of ['tests/models/mlp', 'tests/models/add_sub', 'models/digits', 'models/photo_digit']) {
+    for (const path of ['tests/models/mlp', 'tests/models/add_sub', 'models/digits', 'models/digits_tensors']) {
       cpSync(join(repositoryRoot, path), join(models, basename(path)), { recursive: true });
     }
     const control = ['--model-control-mode', 'explicit', '--load-model', 'mlp,add_sub'];
