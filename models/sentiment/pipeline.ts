@@ -1,6 +1,6 @@
 // Reviews in, the opinion of each out. Versions 1 and 2 ask the version of sentiment_tensors with the same number.
 import { readFileSync } from 'node:fs';
-import { definePipeline, invalid, textsFrom } from 'millrace/pipeline';
+import { decodeTexts, definePipeline, invalid } from 'millrace/pipeline';
 import { wordPieceTokenizer } from './word-piece.ts';
 
 const model = new URL('../sentiment_tensors/', import.meta.url);
@@ -19,7 +19,7 @@ export default definePipeline({
   },
 
   async run({ inputs }, context) {
-    const texts = textsFrom('text', inputs.text);
+    const texts = decodeTexts('text', inputs.text);
     if (texts.length === 0) throw invalid("input 'text' has no element; send at least one review");
     const empty = texts.findIndex((text) => text.trim() === '');
     if (empty >= 0) throw invalid(`text[${empty}] is empty; send a review, such as "The soup was wonderful."`);

@@ -27,7 +27,7 @@ test('the command on the screen of npm start, pasted into a shell, is answered; 
     models.copy(join(repositoryRoot, 'models', name));
   }
   const serve = [process.execPath, millrace, 'serve', models.path];
-  const ports = ['--http-port', '0', '--metrics-port', '0'];
+  const ports = ['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'];
   const child = spawn('python3', ['-c', inTerminal, ...serve, ...ports], { stdio: ['pipe', 'pipe', 'inherit'] });
   const closed = once(child, 'close') as Promise<[number | null]>;
   try {

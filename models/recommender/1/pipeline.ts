@@ -1,6 +1,6 @@
 // Names of the items that a shopper looked at, put into her cart or bought in, what to show her next out.
 import { readFileSync } from 'node:fs';
-import { definePipeline, invalid, textsFrom } from 'millrace/pipeline';
+import { decodeTexts, definePipeline, invalid } from 'millrace/pipeline';
 import { nearestNames } from './nearest-names.ts';
 
 /** The line is the id; 0 is none. Two items may have one name: it means the first. */
@@ -23,7 +23,7 @@ export default definePipeline({
   },
 
   async run({ inputs }, context) {
-    const given = textsFrom('items', inputs.items);
+    const given = decodeTexts('items', inputs.items);
     if (given.length === 0) throw invalid(`input 'items' has no element; send names of items, such as "${names[1]}"`);
     const events = given.map(eventFrom);
     const answer = await context.infer('recommender_tensors', {

@@ -2,12 +2,12 @@
 // opening gives the same story.
 import { readFileSync } from 'node:fs';
 import {
+  decodeTexts,
   definePipeline,
   type GivenTensor,
   invalid,
   type PipelineContext,
   type PipelineTensor,
-  textsFrom,
 } from 'millrace/pipeline';
 import { bytePairTokenizer } from './byte-pairs.ts';
 
@@ -31,7 +31,7 @@ export default definePipeline({
   outputs: { story: { datatype: 'BYTES', shape: [1] } },
 
   async run({ inputs }, context) {
-    const opening = (textsFrom('text', inputs.text)[0] ?? '').trim();
+    const opening = (decodeTexts('text', inputs.text)[0] ?? '').trim();
     if (opening === '') {
       throw invalid(`text is empty; send the first words of a story, or "Tell me a story about a fox and a kite."`);
     }

@@ -2,6 +2,7 @@
 export {
   type Datatype,
   type DecodeOptions,
+  decodeTexts,
   definePipeline,
   type GivenTensor,
   invalid,
@@ -13,5 +14,4 @@ export {
   type TensorData,
   type TensorDeclaration,
   type TensorDeclarations,
-  textsFrom,
 } from '@millrace/worker/pipeline';

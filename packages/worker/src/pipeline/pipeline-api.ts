@@ -137,7 +137,7 @@ export function isPipeline(value: unknown): value is PipelineDefinition {
 }
 
 /** The elements of a BYTES input as texts. What is not UTF-8 is answered with `invalid-request`, by the name of the input. */
-export function textsFrom(name: string, { data }: Pick<PipelineTensor<'BYTES'>, 'data'>): readonly string[] {
+export function decodeTexts(name: string, { data }: Pick<PipelineTensor<'BYTES'>, 'data'>): readonly string[] {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   return data.map((bytes, index) => {
     try {
