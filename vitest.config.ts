@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const fromSource = {
@@ -20,7 +21,8 @@ const processWide = 'packages/store/src/lmdb/*.test.ts';
 export default defineConfig({
   test: {
     // Left to itself it keeps a core free, which is half of a small machine; and much of what servers do in tests is wait.
-    maxWorkers: '200%',
+    // Not '200%': a percentage above 100 counts as 100.
+    maxWorkers: 2 * availableParallelism(),
     projects: [
       // Limits that a busy machine does not meet: they are there to end what hangs.
       // What holds nothing that one test could leave behind for another shares a process, and its start.
