@@ -23,7 +23,7 @@ import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
-import { closeListeners, drainListeners, type Listeners, openListeners } from './listeners.ts';
+import { closeListeners, drainListeners, type Listeners, openListeners, replaceCertificates } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
@@ -233,6 +233,10 @@ class ComposedServer implements RunningServer {
 
   onModelChange(listener: () => void): () => void {
     return this.#parts.watch.onModelChange(listener);
+  }
+
+  replaceCertificates(tls: Config['tls']): void {
+    replaceCertificates(this.#parts.listeners, { tls });
   }
 
   stopBeingReady(): void {

@@ -36,6 +36,11 @@ export interface RunningServer {
   models(): readonly ServedModelStatus[];
   /** Calls the listener after any model changed its state. Returns a function that removes it. */
   onModelChange(listener: () => void): () => void;
+  /**
+   * Reads the certificates again, for connections that are made from now on. Throws a `ConfigError`, and keeps those in
+   * use, where the files cannot be used.
+   */
+  replaceCertificates(tls: Config['tls']): void;
   /** From now on the server reports that it is not ready, and keeps serving. */
   stopBeingReady(): void;
   /** Accepts nothing new and resolves when everything in progress has been answered. */

@@ -26,6 +26,8 @@ export interface CommandEnvironment {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly signals: SignalSource;
+  /** Whether the process has a terminal now. */
+  readonly hasTerminal: () => boolean;
   readonly startServer: StartServer;
   readonly fetch: typeof fetch;
   readonly delay: Delay;
@@ -65,12 +67,13 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
   switch (command.name) {
     case 'serve':
       return serve({
-        config: loadConfig(parsed, parts.environment, parts.cwd),
+        loadConfig: () => loadConfig(parsed, parts.environment, parts.cwd),
         version: parts.version,
         startServer: parts.startServer,
         terminal: terminalOf(parts.stdout, parts.environment),
         complain: (text) => void parts.stderr.write(`millrace: ${text}\n`),
         signals: parts.signals,
+        hasTerminal: parts.hasTerminal,
         delay: parts.delay,
         exitNow: parts.exitNow,
       });

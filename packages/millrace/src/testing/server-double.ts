@@ -48,6 +48,10 @@ export class ServerDouble implements RunningServer {
     return () => this.#listeners.delete(listener);
   }
 
+  replaceCertificates(): void {
+    this.calls.push('replace-certificates');
+  }
+
   stopBeingReady(): void {
     this.calls.push('stop-being-ready');
   }
