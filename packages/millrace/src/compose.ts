@@ -56,6 +56,7 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
+    onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
     onUnreadable: (key) => logger.warn({ key }, 'unreadable traffic record ignored'),
   });
