@@ -111,7 +111,7 @@ describe('WorkerCalls', () => {
     expect(region.releases).toBe(1);
   });
 
-  test('a model that is not served is reported with who calls it', async () => {
+  test('an unknown model is reported with who calls it', async () => {
     const { begin, inner, turn, said } = callsHarness();
     begin([requestOf({ trail: ['outer'] })], { model: 'nobody' });
     inner[0]?.reject(new InferenceError('unknown-model', "Request for unknown model: 'nobody' is not found"));

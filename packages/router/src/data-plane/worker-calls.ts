@@ -182,12 +182,12 @@ function priorityOf(requests: readonly ValidInferRequest[]): number {
   return stated.length === 0 ? 0 : Math.min(...stated);
 }
 
-/** A model that cannot be served is reported with who called it: the caller of the outermost one did not name it. */
+/** An unknown model is reported with who called it: the caller of the outermost one did not name it. */
 function failureFrom(error: unknown, trail: readonly string[], model: string) {
   if (!(error instanceof InferenceError)) return { code: 'internal', message: 'internal error of the server' } as const;
   const { code, retryAfterMs } = error;
-  const isUnserved = code === 'unknown-model' || code === 'model-not-ready';
-  const message = isUnserved
+  const isUnknown = code === 'unknown-model';
+  const message = isUnknown
     ? `${trail.map(quote).join(' calls ')} calls model ${quote(model)}, which is not served: ${error.message}`
     : error.message;
   return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
