@@ -6,7 +6,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { connect, type TLSSocket } from 'node:tls';
-import { testAuthority } from '@millrace/http/internal';
+import { testAuthority } from '@millrace/http/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { repositoryRoot } from '../support/repository-root.ts';

@@ -6,7 +6,6 @@ export { Http2Connection } from './http2/connection.ts';
 export * from './http2/frames.ts';
 export { type Flood, floods } from './http2/testing/floods.ts';
 export * from './http2/testing/frame-tools.ts';
-export { testAuthority, testCertificate } from './testing/certificates.ts';
 export { HeaderField } from './wire/header-field.ts';
 export { MemoryHost } from './wire/testing/memory-host.ts';
 export { MemoryTransport } from './wire/testing/memory-transport.ts';
