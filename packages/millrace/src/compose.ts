@@ -202,6 +202,7 @@ interface ServerParts {
 }
 
 class ComposedServer implements RunningServer {
+  readonly host: string;
   readonly httpUrl: string;
   readonly grpcUrl: string;
   readonly metricsUrl: string;
@@ -212,6 +213,7 @@ class ComposedServer implements RunningServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     const { http, grpc, metrics, management } = parts.listeners;
+    this.host = http.host;
     this.httpUrl = serverUrl(http.host, http.port, parts.scheme);
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;

@@ -22,6 +22,8 @@ export interface ExposureNotice {
 }
 
 export interface RunningServer {
+  /** The address that the ports are bound to, which the URLs replace by loopback where it means all addresses. */
+  readonly host: string;
   /** In the form of `serverUrl`. */
   readonly httpUrl: string;
   /** The same API on the port of gRPC. */

@@ -232,7 +232,7 @@ export const fields = {
       flag: 'log-level',
       isReloadable: true,
       synonyms: ['verbosity', 'log-verbose'],
-      description: 'Least severe messages to log.',
+      description: 'Least severe messages to log. The line with the addresses is written at every level but silent.',
       default: 'info',
       choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
       placeholder: 'LEVEL',
