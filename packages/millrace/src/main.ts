@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { exitCodes } from './cli/exit-codes.ts';
 import { runCommand } from './cli/run-command.ts';
+import { watchParent } from './cli/watch-parent.ts';
 import { mustAllowStart, readOpenFiles } from './open-file-limit.ts';
 import { version } from './version.ts';
 
@@ -30,6 +31,7 @@ const exitCode = await runCommand({
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,
+  watchParent: (onGone) => watchParent(process, onGone),
   // A terminal that hung up is no terminal any more.
   hasTerminal: () => [0, 1, 2].some((descriptor) => isatty(descriptor)),
   // Imported on demand: the other commands start faster without the server.

@@ -28,6 +28,8 @@ export interface CommandEnvironment {
   readonly signals: SignalSource;
   /** Whether the process has a terminal now. */
   readonly hasTerminal: () => boolean;
+  /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
+  readonly watchParent: (onGone: () => void) => () => void;
   readonly startServer: StartServer;
   readonly fetch: typeof fetch;
   readonly delay: Delay;
@@ -74,7 +76,9 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
         complain: (text) => void parts.stderr.write(`millrace: ${text}\n`),
         signals: parts.signals,
         hasTerminal: parts.hasTerminal,
+        watchParent: parts.watchParent,
         delay: parts.delay,
+        now: parts.now,
         exitNow: parts.exitNow,
       });
     case 'models':

@@ -5,7 +5,7 @@ import type { Config, Options } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
 import type { StartServer } from '../running-server.ts';
 import { ServerDouble, servedModelStatus } from '../testing/server-double.ts';
-import { type ServeParts, serve } from './serve.ts';
+import { repeatedSignalMs, type ServeParts, serve } from './serve.ts';
 
 interface Setup {
   readonly options?: Options;
@@ -13,6 +13,7 @@ interface Setup {
   readonly isTerminal?: boolean;
   readonly delay?: ServeParts['delay'];
   readonly loadConfig?: () => Config;
+  readonly watchParent?: ServeParts['watchParent'];
   readonly hasTerminal?: () => boolean;
 }
 
@@ -25,6 +26,7 @@ function serving(server: ServerDouble, setup: Setup = {}) {
   const told: string[] = [];
   const exits: number[] = [];
   const complaints: string[] = [];
+  const time = { ms: 0 };
   const exitCode = serve({
     loadConfig: setup.loadConfig ?? (() => configOf(setup.options)),
     version: '0.1.0',
@@ -33,11 +35,13 @@ function serving(server: ServerDouble, setup: Setup = {}) {
     complain: (text) => void complaints.push(text),
     signals,
     hasTerminal: setup.hasTerminal ?? (() => false),
+    watchParent: setup.watchParent ?? (() => () => {}),
     delay: setup.delay ?? (() => new Promise(() => {})),
+    now: () => time.ms,
     exitNow: (code) => void exits.push(code),
   });
   const entries = () => told.map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { exitCode, signals, told, entries, exits, complaints };
+  return { exitCode, signals, told, entries, exits, complaints, time };
 }
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s stops the server in order and ends with 0', async (signal) => {
@@ -108,11 +112,23 @@ test.each([
   ['SIGTERM', 143],
 ] as const)('a second signal, %s, ends the process with %d at once', async (second, code) => {
   const server = new ServerDouble([servedModelStatus()], new Promise(() => {}));
-  const { signals, exits } = serving(server);
+  const { signals, exits, time } = serving(server);
   signals.emit('SIGTERM');
   expect(exits).toEqual([]);
+  time.ms = repeatedSignalMs;
   signals.emit(second);
   expect(exits).toEqual([code]);
+});
+
+test.each(['SIGINT', 'SIGTERM'])('%s that npm passes on after its group got it counts once', async (signal) => {
+  const { signals, exits, time } = serving(new ServerDouble([servedModelStatus()], new Promise(() => {})));
+  signals.emit(signal);
+  time.ms = repeatedSignalMs - 1;
+  signals.emit(signal);
+  expect(exits).toEqual([]);
+  time.ms = repeatedSignalMs;
+  signals.emit(signal);
+  expect(exits).toHaveLength(1);
 });
 
 test('a signal during the start stops the server as soon as it has started', async () => {
@@ -266,4 +282,34 @@ test('SIGHUP stops a server whose terminal is gone', async () => {
   expect(await exitCode).toBe(129);
   expect(entries().at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGHUP' });
   expect(server.calls).toEqual(['stop-being-ready', 'drain', 'close']);
+});
+
+test.each([
+  ['warn', 1],
+  ['error', 1],
+  ['silent', 0],
+] as const)('at level %s the addresses are logged %d time, and nothing else', async (level, count) => {
+  const { exitCode, signals, entries } = serving(new ServerDouble([servedModelStatus()]), {
+    options: { log: { level } },
+  });
+  signals.emit('SIGTERM');
+  await exitCode;
+  expect(entries()).toHaveLength(count);
+  if (count === 1) {
+    expect(entries()[0]).toMatchObject({ message: 'listening', host: '127.0.0.1', httpUrl: 'http://127.0.0.1:8000' });
+  }
+});
+
+test('a server whose npx is gone stops as after SIGTERM', async () => {
+  const server = new ServerDouble([servedModelStatus()]);
+  let gone = (): void => {};
+  const { exitCode, entries } = serving(server, {
+    watchParent: (onGone) => {
+      gone = onGone;
+      return () => {};
+    },
+  });
+  gone();
+  expect(await exitCode).toBe(0);
+  expect(entries().at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGTERM' });
 });

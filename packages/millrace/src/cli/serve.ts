@@ -35,7 +35,11 @@ export interface ServeParts {
   readonly signals: SignalSource;
   /** Whether the process has a terminal now. */
   readonly hasTerminal: () => boolean;
+  /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
+  readonly watchParent: (onGone: () => void) => () => void;
   readonly delay: Delay;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly now: () => number;
   /** Ends the process at once. */
   readonly exitNow: (code: number) => void;
 }
@@ -60,6 +64,8 @@ export async function serve(parts: ServeParts): Promise<number> {
     exitNow: parts.exitNow,
     reload: () => reloader.reload(),
     hasTerminal: parts.hasTerminal,
+    watchParent: parts.watchParent,
+    now: parts.now,
   });
   try {
     let server: RunningServer;
@@ -141,7 +147,13 @@ async function stop(
   }
 }
 
-interface SignalParts extends Pick<ServeParts, 'signals' | 'exitNow' | 'hasTerminal'> {
+/**
+ * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a supervisor SIGTERM, to all
+ * processes of a group, and npm among them passes it on to the server, which has it already.
+ */
+export const repeatedSignalMs = 1000;
+
+interface SignalParts extends Pick<ServeParts, 'signals' | 'exitNow' | 'hasTerminal' | 'watchParent' | 'now'> {
   readonly end: (reason: EndReason) => void;
   readonly reload: () => void;
 }
@@ -150,25 +162,29 @@ interface SignalParts extends Pick<ServeParts, 'signals' | 'exitNow' | 'hasTermi
  * The first signal stops the server in order, the second ends the process at once. SIGHUP reloads, except where it means
  * what it is named after: the terminal that the server was started on is gone.
  */
-function listenForSignals({ signals, end, exitNow, reload, hasTerminal }: SignalParts): () => void {
+function listenForSignals(parts: SignalParts): () => void {
+  const { signals, end, exitNow, reload, hasTerminal, now } = parts;
   const hadTerminal = hasTerminal();
-  let isEnding = false;
+  let first: { readonly signal: StopSignal; readonly at: number } | undefined;
   const stopWith = (signal: StopSignal): void => {
-    if (isEnding) exitNow(exitCodeOf[signal]);
-    isEnding = true;
-    end({ kind: 'signal', signal });
+    if (first === undefined) {
+      first = { signal, at: now() };
+      end({ kind: 'signal', signal });
+    } else if (signal !== first.signal || now() - first.at >= repeatedSignalMs) exitNow(exitCodeOf[signal]);
   };
   const listeners: Readonly<Record<StopSignal, () => void>> = {
     SIGINT: () => stopWith('SIGINT'),
     SIGTERM: () => stopWith('SIGTERM'),
     SIGHUP: () => {
       if (hadTerminal && !hasTerminal()) stopWith('SIGHUP');
-      else if (!isEnding) reload();
+      else if (first === undefined) reload();
     },
   };
   const entries = Object.entries(listeners) as [StopSignal, () => void][];
   for (const [signal, listener] of entries) signals.on(signal, listener);
+  const unwatch = parts.watchParent(() => stopWith('SIGTERM'));
   return () => {
+    unwatch();
     for (const [signal, listener] of entries) signals.off(signal, listener);
   };
 }

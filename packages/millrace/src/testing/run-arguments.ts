@@ -21,6 +21,7 @@ export async function runArguments(given: Given): Promise<Written> {
     stderr: { write: (text) => stderr.push(text) },
     signals: { on: () => undefined, off: () => undefined },
     hasTerminal: () => false,
+    watchParent: () => () => {},
     startServer: () => Promise.reject(new Error('not here')),
     fetch,
     delay: () => Promise.resolve(),
