@@ -10,6 +10,7 @@ import {
   type LibraryControl,
   type LibraryListener,
   type LiveDataPlane,
+  type LocalLaneOptions,
   ModelLibrary,
   measureProcess,
   pathRedactionFor,
@@ -49,6 +50,8 @@ export interface AssemblyParts {
   readonly clock?: Clock;
   /** Says which graphs have independent rows; the analysis in a process of its own unless given. */
   readonly analyseRows?: AnalyseRows;
+  /** Called with what a worker process prints; if left out, nobody sees it. */
+  readonly onWorkerLine?: LocalLaneOptions['onWorkerLine'];
   /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
   readonly onShadow?: (model: string, version: string, outcome: ShadowOutcome) => void;
@@ -136,6 +139,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     lanes: createLanes({
       ...starter,
       workerPath: parts.workerPath,
+      onWorkerLine: parts.onWorkerLine,
       sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),

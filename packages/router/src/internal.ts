@@ -13,6 +13,7 @@ export { ServedModel } from './data-plane/served-model.ts';
 export type { ShadowOutcome } from './data-plane/traffic/shadow-outcome.ts';
 export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
+export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';
 export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';

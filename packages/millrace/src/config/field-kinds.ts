@@ -14,6 +14,8 @@ export interface FieldNaming {
   readonly description: string;
   /** Names that people may try instead; used to suggest this one. */
   readonly synonyms?: readonly string[];
+  /** Whether SIGHUP applies a new value to a running server; otherwise it takes a restart. */
+  readonly isReloadable?: boolean;
 }
 
 export interface ConfigField<T> extends FieldNaming {

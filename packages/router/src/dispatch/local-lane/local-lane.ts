@@ -3,6 +3,7 @@ import type { spawn } from 'node:child_process';
 import type { Lane } from '@millrace/protocol';
 import { MappingPool } from '@millrace/shared-memory';
 import { LocalLink } from './local-link.ts';
+import type { WorkerLine } from './worker-output.ts';
 
 export interface LocalLaneOptions {
   /** The program of the worker: what `@millrace/worker/main` resolves to, or any that speaks docs/reference/dispatch.md. */
@@ -20,6 +21,8 @@ export interface LocalLaneOptions {
   readonly sharedMemoryBytesMax: number;
   /** The longest message in either direction, including tensors that are not in shared memory; default: 1 GiB. */
   readonly messageBytesMax?: number;
+  /** Called with what a worker prints, within the limits of worker-output.ts; if left out, stdout is ignored. */
+  readonly onWorkerLine?: ((pid: number, line: WorkerLine) => void) | undefined;
   /** Called with the reason for each worker that runs without shared memory although it was configured. */
   readonly onSharedMemoryUnavailable?: (reason: string) => void;
 }

@@ -24,6 +24,7 @@ import type { MappingPool } from '@millrace/shared-memory';
 import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
+import type { WorkerLine } from './worker-output.ts';
 import { WorkerProcess } from './worker-process.ts';
 
 /** Larger inputs that do not fit into shared memory are written to the socket without a copy, which would take too long. */
@@ -71,6 +72,7 @@ export class LocalLink implements WorkerLink {
       spawn: options.spawn ?? spawn,
       environment: options.environment ?? {},
       memoryDescriptor: this.#memory.descriptor,
+      onLine: lineListenerOf(options, () => this.#process.pid),
       onData: (chunk) => this.#onData(chunk),
       onEnd: (reason) => this.#end(reason),
     });
@@ -302,4 +304,12 @@ function verdictOn(error: unknown): string {
   if (error instanceof VersionMismatch) return `it was refused: ${error.message}`;
   if (error instanceof MalformedFrame) return `it broke the protocol and was killed: ${error.message}`;
   throw error;
+}
+
+function lineListenerOf({ onWorkerLine }: LocalLaneOptions, pidOf: () => number | undefined) {
+  if (onWorkerLine === undefined) return undefined;
+  return (line: WorkerLine): void => {
+    const pid = pidOf();
+    if (pid !== undefined) onWorkerLine(pid, line);
+  };
 }

@@ -2,6 +2,7 @@ import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TextTail } from './text-tail.ts';
+import { type WorkerLine, WorkerOutput } from './worker-output.ts';
 
 /** How much of a worker's stderr is kept, and how many lines of it the reason of an exit shows. */
 const standardErrorCharactersMax = 4096;
@@ -28,6 +29,8 @@ export interface WorkerProcessOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Inherited by the worker as descriptor 4. */
   readonly memoryDescriptor: number | undefined;
+  /** Called with what it prints; if left out, only the last lines of its stderr are kept. */
+  readonly onLine?: ((line: WorkerLine) => void) | undefined;
   readonly onData: (chunk: Uint8Array) => void;
   /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
   readonly onEnd: (reason: string) => void;
@@ -39,14 +42,22 @@ export class WorkerProcess {
   readonly #child: ChildProcess | undefined;
   readonly #socket: Socket | undefined;
   readonly #standardError = new TextTail(standardErrorCharactersMax);
+  readonly #output: WorkerOutput;
   #timer: NodeJS.Timeout | undefined;
   #hasEnded: boolean = false;
 
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
+    this.#output = new WorkerOutput(options.onLine ?? (() => {}), () => performance.now());
     try {
       this.#child = options.spawn(options.execPath, [options.workerPath], {
-        stdio: ['ignore', 'ignore', 'pipe', 'pipe', options.memoryDescriptor ?? 'ignore'],
+        stdio: [
+          'ignore',
+          options.onLine === undefined ? 'ignore' : 'pipe',
+          'pipe',
+          'pipe',
+          options.memoryDescriptor ?? 'ignore',
+        ],
         env: { ...allocatorSettings, ...options.environment },
       });
     } catch (error) {
@@ -56,10 +67,14 @@ export class WorkerProcess {
     }
     const child = this.#child;
     child.on('error', (error) => this.#end(startFailure(options, error)));
-    child.on('exit', () => this.#limit(() => this.#destroyPipes()));
+    child.on('exit', () => {
+      this.#output.end();
+      this.#limit(() => this.#destroyPipes());
+    });
     child.on('close', (code, signal) => this.#end(this.#exitReason(code, signal)));
-    const standardError = child.stderr as Readable | null | undefined;
-    standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
+    const { stdout, stderr } = child as { stdout?: Readable | null; stderr?: Readable | null };
+    if (stdout) this.#output.add(stdout, 'stdout');
+    if (stderr) this.#output.add(stderr, 'stderr', (text) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
     this.#socket?.on('data', options.onData);
     // The close event follows and is handled.
@@ -85,7 +100,7 @@ export class WorkerProcess {
   /** A worker whose own children hold its pipes open must not delay the report of its exit. */
   #destroyPipes(): void {
     this.#socket?.destroy();
-    this.#child?.stderr?.destroy();
+    this.#output.destroy();
   }
 
   #limit(action: () => void): void {

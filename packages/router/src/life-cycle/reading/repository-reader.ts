@@ -3,7 +3,7 @@
  * repository and the options for reading; keeps nothing of what it read.
  */
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
-import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
+import type { ModelDefinition, ModelFailure, UnservedVersions } from '../../model/model-definition.ts';
 import { readModel } from '../../repository/read-model.ts';
 import type { ReadModelOptions } from '../../repository/read-model-options.ts';
 import { type FoundModels, findAllModels } from '../../repository/repository.ts';
@@ -32,6 +32,10 @@ export interface RepositoryReaderParts {
   readonly paths: readonly string[];
   readonly reading: ReadModelOptions;
   readonly onWarning: (warning: ConfigProblem) => void;
+  /** Called with the names of all models whenever the repository was listed. */
+  readonly onFound: (names: ReadonlySet<string>) => void;
+  /** Called for every model that was read, with its versions that the configuration leaves out. */
+  readonly onUnserved: (name: string, unserved: UnservedVersions | undefined) => void;
 }
 
 export class RepositoryReader {
@@ -41,8 +45,10 @@ export class RepositoryReader {
     this.#parts = parts;
   }
 
-  find(): Promise<FoundModels> {
-    return findAllModels(this.#parts.paths);
+  async find(): Promise<FoundModels> {
+    const found = await findAllModels(this.#parts.paths);
+    this.#parts.onFound(new Set([...found.locations, ...found.failures].map(({ name }) => name)));
+    return found;
   }
 
   /** Rejects with a `ConfigError` when the paths that were given cannot be used. */
@@ -60,7 +66,8 @@ export class RepositoryReader {
   async read(location: ModelLocation): Promise<LibraryReading> {
     // Taken before the files are read: a change in the meantime is seen as a change, not missed.
     const fingerprint = await fingerprintOf(location);
-    const { definition, failures, warnings } = await readModel(location, this.#parts.reading);
+    const { definition, failures, warnings, unserved } = await readModel(location, this.#parts.reading);
+    this.#parts.onUnserved(location.name, unserved);
     for (const warning of warnings) this.#parts.onWarning(warning);
     return { failures, read: definition && { definition, fingerprint, generation: 0 } };
   }
