@@ -16,6 +16,7 @@ import {
   pathRedactionFor,
   type ResultCache,
   Runners,
+  repositoryFiles,
   ServedModels,
   type ShadowOutcome,
   systemClock,
@@ -128,13 +129,13 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const starter = children && { spawn: children.spawn };
   const library = await ModelLibrary.open({
     paths,
-    reading: {
+    source: repositoryFiles(paths, {
       gpu: gpuSupportFrom(config),
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
       analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: programs.rowAnalyst, ...starter }).analyse,
-    },
+    }),
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: createLanes({
       ...starter,

@@ -185,7 +185,8 @@ export class ServedModels implements Catalogue, KnownModels {
   /** It is not in memory and is loaded again on demand. */
   setAside(model: ServedModel): void {
     const entry = this.#entryOf(model);
-    if (entry === undefined || entry.model === model || !isAvailable(entry.state)) {
+    // Also where an earlier revision is set aside: it is forgotten when it is unloaded.
+    if (entry === undefined || entry.model === model || entry.state !== 'ready') {
       this.#put(model, 'evicted', 'it was unloaded to make room, and is loaded again when a request comes');
     }
   }

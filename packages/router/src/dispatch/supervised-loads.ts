@@ -117,9 +117,10 @@ export class SupervisedLoads {
     if (this.#givenUp.delete(model)) this.#loadAgainLater(model);
   }
 
-  /** The worker is being stopped: nothing is loaded any more. */
+  /** The worker is being stopped: nothing is loaded any more, and the time limit for its exit is the one that counts. */
   stop(): void {
     this.#isStopping = true;
+    this.#cancelLimit?.();
   }
 
   /** The worker has exited. Returns why it was killed while it loaded; undefined: it was not. */

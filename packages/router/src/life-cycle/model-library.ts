@@ -115,7 +115,7 @@ export class ModelLibrary implements ModelControl {
   close(): void {
     this.#follower.stop();
     this.#loader.close();
-    this.#loader.demand.refuseAll();
+    this.#loader.demand.close();
   }
 
   /** Removes files that came with loads and are not kept. To be called last, when no worker needs them any more. */

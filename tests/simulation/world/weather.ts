@@ -7,6 +7,8 @@ import {
 } from '@millrace/core';
 import type { SimulationRandom } from './random.ts';
 
+export const mebibyte: number = 1024 * 1024;
+
 /** The limits of the scheduler that differ from seed to seed. */
 export interface WorldLimits
   extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'callerRequestsMax' | 'lookAheadMax'> {
@@ -25,6 +27,8 @@ export interface Weather {
   readonly sharedModel: number;
   readonly concurrentModel: number;
   readonly manyVersions: number;
+  /** Requests with more rows than a batch holds are split. */
+  readonly splitModel: number;
   /** Infinity: no budget. */
   readonly budgetBytes: number;
   readonly keeper: Pick<KeeperConfig, 'loadsMax' | 'demandWaitersMax' | 'residencyMsMin' | 'retry'>;
@@ -34,6 +38,8 @@ export interface Weather {
   readonly latencyMsMax: number;
   readonly runMsMax: number;
   readonly loadMsMax: number;
+  /** How long a file of the repository takes to read. */
+  readonly readMsMax: number;
   /** Probabilities, each for one request, one run, one life, one timer or one burst, as named. */
   readonly poisonRequest: number;
   readonly hangingRequest: number;
@@ -48,12 +54,19 @@ export interface Weather {
   readonly crashWhileIdle: number;
   readonly crashInLoad: number;
   readonly failedLoad: number;
+  /** A load that never ends. */
+  readonly hangingLoad: number;
+  /** A process that does not end when it is asked to. */
+  readonly deafWorker: number;
   readonly creditChange: number;
   readonly modelChange: number;
   /** Labels and splits. */
   readonly trafficChange: number;
-  readonly workerUnserves: number;
+  /** A worker says that it does not have a model that it was given a batch of, and ends soon after. */
+  readonly forgottenModel: number;
   readonly resized: number;
+  /** A model whose files cannot be read for a while. */
+  readonly unreadable: number;
   readonly pinned: number;
   /** A request that names a version or a label. */
   readonly exactAddress: number;
@@ -67,9 +80,10 @@ export interface Weather {
   /** Many requests at once for one model, and for all of them. */
   readonly flood: number;
   readonly stampede: number;
-  /** A drain in the midst of it all; every world is drained at the end in any case. */
-  readonly earlyDrain: number;
-  readonly areWorkerIdsUsedAgain: boolean;
+  /** The router ends in the midst of it all; every world ends with that in any case. */
+  readonly earlyEnd: number;
+  /** A pause between two bursts that is long enough for restarts and further attempts. */
+  readonly longPause: number;
   /** Callers that requests come from; a flood is of one of them. */
   readonly callerCount: number;
   /** Requests of a model differ in shape. */
@@ -112,7 +126,8 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     sharedModel: random.chance(0.5) ? 0.5 + 0.5 * random.next() : 0,
     concurrentModel: trouble(1),
     manyVersions: trouble(1),
-    budgetBytes: random.chance(0.5) ? Infinity : random.integer(40, 160),
+    splitModel: trouble(0.5),
+    budgetBytes: random.chance(0.5) ? Infinity : random.integer(150, 600) * mebibyte,
     keeper: {
       loadsMax: random.integer(1, 4),
       demandWaitersMax: random.integer(3, 40),
@@ -125,6 +140,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     latencyMsMax: random.integer(0, 5),
     runMsMax: random.integer(1, 40),
     loadMsMax: random.integer(1, 300),
+    readMsMax: random.integer(0, 10),
     poisonRequest: trouble(0.1),
     hangingRequest: trouble(0.05),
     failingRequest: trouble(0.2),
@@ -137,11 +153,14 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     crashWhileIdle: trouble(0.8),
     crashInLoad: trouble(0.3),
     failedLoad: trouble(0.3),
+    hangingLoad: trouble(0.1),
+    deafWorker: trouble(0.1),
     creditChange: trouble(0.5),
     modelChange: trouble(0.3),
     trafficChange: trouble(0.4),
-    workerUnserves: trouble(0.2),
+    forgottenModel: trouble(0.05),
     resized: trouble(0.15),
+    unreadable: trouble(0.1),
     pinned: rare.chance(0.25) ? 0.2 * rare.next() : 0,
     exactAddress: trouble(0.8),
     reservedInstance: rare.chance(0.25) ? rare.next() : 0,
@@ -151,8 +170,8 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     earlyTimer: trouble(0.8),
     flood: trouble(0.15),
     stampede: 0,
-    earlyDrain: trouble(0.5),
-    areWorkerIdsUsedAgain: random.chance(0.5),
+    earlyEnd: trouble(0.2),
+    longPause: trouble(0.3),
     callerCount: random.chance(0.4) ? 1 : random.integer(2, 4),
     hasGroups: random.chance(0.4),
     levelledModel: trouble(0.8),
@@ -177,6 +196,10 @@ const crowd: Partial<Weather> = {
   loadMsMax: 5,
   crashInLoad: 0,
   failedLoad: 0,
+  hangingLoad: 0,
+  forgottenModel: 0,
+  unreadable: 0,
+  splitModel: 0,
   cancelledRequest: 0,
   reservedInstance: 0,
   runMsMax: 8,
@@ -189,5 +212,5 @@ const crowd: Partial<Weather> = {
   modelChange: 0,
   delayingModel: 0,
   deadlineRequest: 0,
-  earlyDrain: 0,
+  earlyEnd: 0,
 };

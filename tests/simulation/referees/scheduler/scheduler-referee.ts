@@ -9,6 +9,8 @@ import type {
 } from '@millrace/core';
 import { formatAction } from '@millrace/core';
 import { errorCatalogue } from '@millrace/protocol';
+import { claim, TruthViolation } from '../../world/truth.ts';
+import type { WorldLimits } from '../../world/weather.ts';
 import { takeBatchFault } from './batch-rules.ts';
 import { CallerFairness } from './caller-fairness.ts';
 import { takeHeldUntil } from './holding.ts';
@@ -26,13 +28,11 @@ import {
 import { ModelFairness } from './model-fairness.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
 import { mayWaitTooLong, Trust } from './trust.ts';
-import { claim, TruthViolation } from './truth.ts';
-import type { WorldLimits } from './weather.ts';
 
 type Dispatch = Extract<SchedulerAction, { kind: 'dispatch' }>;
 type Arrival = Extract<SchedulerEvent, { kind: 'request-arrived' }>;
 
-export class Referee {
+export class SchedulerReferee {
   readonly #ledger: Ledger;
   readonly #trust: Trust;
   readonly #instances: (nowMs: number) => readonly InstanceSnapshot[];
@@ -93,6 +93,13 @@ export class Referee {
   isIdle(key: ModelKey): boolean {
     const model = this.#ledger.models.get(key);
     return model === undefined || this.#ledger.isIdle(model);
+  }
+
+  /** A worker that serves the model; undefined: none does. */
+  takeServer(key: ModelKey): number | undefined {
+    const model = this.#ledger.models.get(key);
+    if (model === undefined) return undefined;
+    return [...this.#ledger.workers.values()].find(({ models }) => models.has(model))?.id;
   }
 
   atEnd(counts: SchedulerCounts): void {

@@ -1,10 +1,12 @@
-interface Appointment {
+/** Something that is due; cancelled ones are dropped without a trace. */
+export interface Appointment {
   readonly at: number;
   readonly order: number;
   readonly happen: () => void;
+  isCancelled: boolean;
 }
 
-/** The virtual clock: it stands still during an event and jumps to the next one. Events at the same time run in order of scheduling. */
+/** The virtual time: it stands still during an event and jumps to the next one. Events at the same time run in order of scheduling. */
 export class Timeline {
   #nowMs = 0;
   #orderCount = 0;
@@ -14,13 +16,13 @@ export class Timeline {
     return this.#nowMs;
   }
 
-  after(delayMs: number, happen: () => void): void {
-    this.at(this.#nowMs + delayMs, happen);
+  after(delayMs: number, happen: () => void): Appointment {
+    return this.at(this.#nowMs + delayMs, happen);
   }
 
-  at(at: number, happen: () => void): void {
+  at(at: number, happen: () => void): Appointment {
     this.#orderCount += 1;
-    const appointment = { at: Math.max(at, this.#nowMs), order: this.#orderCount, happen };
+    const appointment = { at: Math.max(at, this.#nowMs), order: this.#orderCount, happen, isCancelled: false };
     let index = this.#heap.length;
     while (index > 0) {
       const parentIndex = (index - 1) >> 1;
@@ -30,17 +32,25 @@ export class Timeline {
       index = parentIndex;
     }
     this.#heap[index] = appointment;
+    return appointment;
   }
 
   /** Lets the next thing happen; false when nothing is left. */
   step(): boolean {
+    for (let next = this.#take(); next !== undefined; next = this.#take()) {
+      if (next.isCancelled) continue;
+      this.#nowMs = next.at;
+      next.happen();
+      return true;
+    }
+    return false;
+  }
+
+  #take(): Appointment | undefined {
     const next = this.#heap[0];
     const last = this.#heap.pop();
-    if (next === undefined || last === undefined) return false;
-    if (this.#heap.length > 0) this.#sink(last);
-    this.#nowMs = next.at;
-    next.happen();
-    return true;
+    if (last !== undefined && this.#heap.length > 0) this.#sink(last);
+    return next;
   }
 
   #sink(appointment: Appointment): void {

@@ -1,5 +1,5 @@
 /** Keepers and registries with one bug each. */
-import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent } from '@millrace/core';
+import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent, type RevisionId } from '@millrace/core';
 import {
   type ResolvedModel,
   type ServedModel,
@@ -7,12 +7,12 @@ import {
   TrafficCatalogue,
   type TrafficCatalogueParts,
 } from '@millrace/router/catalogue';
-import type { Deciders, SimulatedKeeper } from './simulation.ts';
-
-type ContextUse = ConstructorParameters<typeof Keeper>[0];
+import type { DrivenKeeper } from '@millrace/router/internal';
+import type { ContextUse } from '../referees/judged-keeper.ts';
+import type { Deciders } from '../shell.ts';
 
 /** A correct keeper behind a faulty layer. */
-class Layer implements SimulatedKeeper {
+class Layer implements DrivenKeeper {
   protected readonly inner: Keeper;
 
   constructor(use: ContextUse, config: Partial<KeeperConfig>) {
@@ -33,6 +33,18 @@ class Layer implements SimulatedKeeper {
 
   isPinned(context: string): boolean {
     return this.inner.isPinned(context);
+  }
+
+  takeRevision(id: RevisionId): ReturnType<DrivenKeeper['takeRevision']> {
+    return this.inner.takeRevision(id);
+  }
+
+  get usedBytes(): number {
+    return this.inner.usedBytes;
+  }
+
+  get budgetBytes(): number {
+    return this.inner.budgetBytes;
   }
 
   protected bend(action: KeeperAction): KeeperAction | readonly KeeperAction[] {

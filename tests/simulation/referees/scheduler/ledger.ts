@@ -3,7 +3,7 @@
  * derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
  */
 import type { ArrivedRequest, BatchId, ModelKey, ModelPolicy, QueuePolicy, RequestId, WorkerId } from '@millrace/core';
-import type { WorldLimits } from './weather.ts';
+import type { WorldLimits } from '../../world/weather.ts';
 
 export interface LedgerRequest {
   readonly arrived: ArrivedRequest;

@@ -1,12 +1,12 @@
 /** How a model is queued and batched: another policy for each revision. */
 import { type ModelPolicy, type QueuePolicy, resolveModelPolicy } from '@millrace/core';
-import type { SimulatedContext } from './layout.ts';
-import type { SimulatedWorld } from './simulated-worker.ts';
+import type { SimulatedWorld } from '../world/simulated-world.ts';
+import type { SimulatedModel } from './layout.ts';
 
 /** Longer than any run and its messages, so that only runs that hang exceed it. */
 const concurrentRunMsMin = 100;
 
-export function policyFor({ isConcurrent }: SimulatedContext, { random, weather }: SimulatedWorld): ModelPolicy {
+export function policyFor({ isConcurrent }: SimulatedModel, { random, weather }: SimulatedWorld): ModelPolicy {
   const isOrdered = random.chance(weather.orderedModel);
   const levels = !isOrdered && random.chance(weather.levelledModel) ? random.integer(2, 3) : 1;
   const rowsMax = isConcurrent ? random.pick([3, 4]) : random.pick([3, 4, 8]);

@@ -1,7 +1,7 @@
 /** Schedulers that are wrong about workers that run many batches at once. */
 import type { RequestId, SchedulerAction, SchedulerEvent, SchedulerOptions, WorkerId } from '@millrace/core';
+import type { SimulatedScheduler } from '../referees/scheduler/judged-scheduler.ts';
 import { BentScheduler, Misreading, Watching } from './bent-scheduler.ts';
-import type { SimulatedScheduler } from './router.ts';
 
 /** Never treats a request as the possible cause of a worker's death. */
 class BlamesNobody extends Watching {

@@ -9,9 +9,9 @@ import type {
   SchedulerEvent,
   SchedulerOptions,
 } from '@millrace/core';
+import type { SimulatedScheduler } from '../referees/scheduler/judged-scheduler.ts';
 import { BentScheduler, Misreading, Watching } from './bent-scheduler.ts';
 import { concurrencyBugs } from './concurrency-bugs.ts';
-import type { SimulatedScheduler } from './router.ts';
 
 class DeliversTwice extends BentScheduler {
   #deliveryCount = 0;

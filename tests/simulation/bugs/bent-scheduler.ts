@@ -8,7 +8,7 @@ import {
   type SchedulerOptions,
   type WorkerId,
 } from '@millrace/core';
-import type { SimulatedScheduler } from './router.ts';
+import type { SimulatedScheduler } from '../referees/scheduler/judged-scheduler.ts';
 
 /** A correct scheduler behind a faulty layer: each bug changes its events or its actions. */
 export class BentScheduler implements SimulatedScheduler {
@@ -36,6 +36,14 @@ export class BentScheduler implements SimulatedScheduler {
 
   instances(nowMs: number): ReturnType<Scheduler['instances']> {
     return this.inner.instances(nowMs);
+  }
+
+  queues(): ReturnType<Scheduler['queues']> {
+    return this.inner.queues();
+  }
+
+  waitingFor(model: string): number {
+    return this.inner.waitingFor(model);
   }
 
   isIdle(model: string): boolean {
