@@ -127,7 +127,11 @@ describe('numbers', () => {
 
   test('every key that a load may have is described', () => {
     const source = readFileSync(join(root, 'packages/protocol/src/dispatch/load-spec.ts'), 'utf8');
-    const keys = new Set([...source.matchAll(/\b(?:spec|sample|input|fill)\.(\w+)/g)].map(([, key]) => key as string));
+    const keys = new Set(
+      [...source.matchAll(/\b(?:spec|content|file|location|sample|input|fill)\.(\w+)/g)].map(
+        ([, key]) => key as string,
+      ),
+    );
     expect(keys.size).toBeGreaterThan(20);
     const text = section('### 2 load');
     expect([...keys].filter((key) => !text.includes(`\`${key}\``) && !text.includes(`"${key}"`))).toEqual([]);

@@ -12,6 +12,7 @@ export { Runners } from './data-plane/runner-of.ts';
 export { ServedModel } from './data-plane/served-model.ts';
 export type { ShadowOutcome } from './data-plane/traffic/shadow-outcome.ts';
 export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
+export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attached-lane/attached-lane.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';

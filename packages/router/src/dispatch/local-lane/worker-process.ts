@@ -1,6 +1,7 @@
 import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { ChannelListener, WorkerChannel } from '../worker-source.ts';
 import { TextTail } from './text-tail.ts';
 
 /** How much of a worker's stderr is kept, and how many lines of it the reason of an exit shows. */
@@ -21,47 +22,42 @@ const allocatorSettings = {
   MALLOC_TRIM_THRESHOLD_: String(128 * 1024 * 1024),
 };
 
-export interface WorkerProcessOptions {
+export interface WorkerProgram {
   readonly workerPath: string;
   readonly execPath: string;
   readonly spawn: typeof spawn;
   readonly environment: Readonly<Record<string, string>>;
-  /** Inherited by the worker as descriptor 4. */
-  readonly memoryDescriptor: number | undefined;
-  readonly onData: (chunk: Uint8Array) => void;
-  /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
-  readonly onEnd: (reason: string) => void;
 }
 
-/** A worker process: starts it, writes to it, kills it, and reports why it exited. */
-export class WorkerProcess {
-  readonly #options: WorkerProcessOptions;
+/** A worker process: starts it, writes to it, kills it, and reports why it exited. It inherits the memory as descriptor 4. */
+export class WorkerProcess implements WorkerChannel {
+  readonly #listener: ChannelListener;
   readonly #child: ChildProcess | undefined;
   readonly #socket: Socket | undefined;
   readonly #standardError = new TextTail(standardErrorCharactersMax);
   #timer: NodeJS.Timeout | undefined;
   #hasEnded: boolean = false;
 
-  constructor(options: WorkerProcessOptions) {
-    this.#options = options;
+  constructor(program: WorkerProgram, listener: ChannelListener) {
+    this.#listener = listener;
     try {
-      this.#child = options.spawn(options.execPath, [options.workerPath], {
-        stdio: ['ignore', 'ignore', 'pipe', 'pipe', options.memoryDescriptor ?? 'ignore'],
-        env: { ...allocatorSettings, ...options.environment },
+      this.#child = program.spawn(program.execPath, [program.workerPath], {
+        stdio: ['ignore', 'ignore', 'pipe', 'pipe', listener.memoryDescriptor ?? 'ignore'],
+        env: { ...allocatorSettings, ...program.environment },
       });
     } catch (error) {
-      const reason = startFailure(options, error);
+      const reason = startFailure(program, error);
       queueMicrotask(() => this.#end(reason));
       return;
     }
     const child = this.#child;
-    child.on('error', (error) => this.#end(startFailure(options, error)));
+    child.on('error', (error) => this.#end(startFailure(program, error)));
     child.on('exit', () => this.#limit(() => this.#destroyPipes()));
     child.on('close', (code, signal) => this.#end(this.#exitReason(code, signal)));
     const standardError = child.stderr as Readable | null | undefined;
     standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
-    this.#socket?.on('data', options.onData);
+    this.#socket?.on('data', (chunk: Uint8Array) => listener.onData(chunk));
     // The close event follows and is handled.
     this.#socket?.on('error', () => {});
     this.#socket?.on('close', () => this.#limit(() => this.kill()));
@@ -104,11 +100,11 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#options.onEnd(reason);
+    this.#listener.onEnd(reason);
   }
 }
 
-function startFailure({ execPath, workerPath }: WorkerProcessOptions, error: unknown): string {
+function startFailure({ execPath, workerPath }: WorkerProgram, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return `the worker process (${execPath} ${workerPath}) could not be started: ${message}`;
 }
