@@ -136,6 +136,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     lanes: createLanes({
       ...starter,
       workerPath: parts.workerPath,
+      socketPaths: config.worker.sockets,
       sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),

@@ -37,10 +37,10 @@ export interface WorkerLink {
  * *attached*: workers run on their own and other routers may share them; `open` attaches to one, `gone` means the end of this
  * link, and `pid` is undefined.
  */
-export type WorkerLife = 'started' | 'attached';
+export type LaneLife = 'started' | 'attached';
 
 export interface Lane {
   readonly name: 'inline' | 'local' | 'zeromq';
-  readonly life: WorkerLife;
+  readonly life: LaneLife;
   open(receive: (message: FromWorker) => void): WorkerLink;
 }

@@ -3,10 +3,10 @@
  * (attached-lane/attached-workers.ts). A link (`WorkerLink`) talks to a worker by the channel that a source opens, and the fleet
  * decides what it loads; neither has to know where it comes from.
  */
-import type { WorkerLife } from '@millrace/protocol';
+import type { LaneLife } from '@millrace/protocol';
 
 export interface WorkerSource {
-  readonly life: WorkerLife;
+  readonly life: LaneLife;
   /** A channel to a worker. The listener is never called from inside. */
   open(listener: ChannelListener): WorkerChannel;
 }

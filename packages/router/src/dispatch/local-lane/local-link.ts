@@ -10,6 +10,7 @@ import {
   type FromWorker,
   frameBytesMaxDefault,
   type HelloFrame,
+  type LaneLife,
   type LoadSpec,
   MalformedFrame,
   type Region,
@@ -18,7 +19,6 @@ import {
   takeCommonVersion,
   VersionMismatch,
   type WorkerIdentity,
-  type WorkerLife,
   type WorkerLink,
 } from '@millrace/protocol';
 import type { MappingPool } from '@millrace/shared-memory';
@@ -40,7 +40,7 @@ export class LocalLink implements WorkerLink, ChannelListener {
   readonly #receive: (message: FromWorker) => void;
   readonly #onUnavailable: (reason: string) => void;
   readonly #channel: WorkerChannel;
-  readonly #life: WorkerLife;
+  readonly #life: LaneLife;
   readonly #memory: WorkerMemory;
   readonly #frameBytesMax: number;
   readonly #writer: FrameWriter;
@@ -317,7 +317,7 @@ export class LocalLink implements WorkerLink, ChannelListener {
 class LinkRefused extends Error {}
 
 /** Why this side ended the link, for a violation of the protocol; any other error is a bug of this side and is rethrown. */
-function verdictOn(error: unknown, life: WorkerLife): string {
+function verdictOn(error: unknown, life: LaneLife): string {
   if (error instanceof LinkRefused) return `the worker refused the link: ${error.message}`;
   if (error instanceof VersionMismatch) return `it was refused: ${error.message}`;
   const what = life === 'started' ? 'was killed' : 'the link was closed';
