@@ -141,6 +141,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       ...starter,
       workerPath: parts.workerPath,
       onWorkerLine: parts.onWorkerLine,
+      socketPaths: config.worker.sockets,
       sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),

@@ -88,7 +88,11 @@ describe('the row analysis', () => {
   });
 
   test('damaged files are unknown, whatever is damaged', async () => {
-    const originals = [model('models/sentiment_tensors/2'), trap('loop-state-transposed'), trap('function-in-a-function-rows')];
+    const originals = [
+      model('models/sentiment_tensors/2'),
+      trap('loop-state-transposed'),
+      trap('function-in-a-function-rows'),
+    ];
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...originals),

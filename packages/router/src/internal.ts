@@ -13,6 +13,7 @@ export type { DrivenScheduler } from './data-plane/scheduler-loop.ts';
 export { ServedModel } from './data-plane/served-model.ts';
 export type { ShadowOutcome } from './data-plane/traffic/shadow-outcome.ts';
 export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
+export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attached-lane/attached-lane.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';

@@ -17,6 +17,7 @@ export interface SimulatedLaneParts {
 
 export class SimulatedLane implements Lane {
   readonly name = 'local';
+  readonly life = 'started';
   readonly #parts: SimulatedLaneParts;
   readonly #links = new Map<number, SimulatedLink>();
   #pidCount = 0;
@@ -56,6 +57,7 @@ export class SimulatedLane implements Lane {
 }
 
 export class SimulatedLink implements WorkerLink {
+  readonly identity = undefined;
   readonly pid: number;
   readonly worker: SimulatedWorker;
   readonly #parts: SimulatedLaneParts;

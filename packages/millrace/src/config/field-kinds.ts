@@ -352,6 +352,27 @@ export function socketPath(naming: Naming<string>): ConfigField<string> {
   };
 }
 
+/** The kernel connects to no longer path. */
+const connectedPathBytesMax = 107;
+
+/** Unix sockets that others listen on. */
+export function socketPaths(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
+  const plain = paths(naming);
+  return {
+    ...plain,
+    takes: `${plain.takes}; at most ${connectedPathBytesMax} bytes each`,
+    parse(written, folder) {
+      const parsed = plain.parse(written, folder);
+      if ('problem' in parsed) return parsed;
+      const long = parsed.value.find((one) => Buffer.byteLength(one) > connectedPathBytesMax);
+      if (long === undefined) return parsed;
+      return {
+        problem: `must have at most ${connectedPathBytesMax} bytes each as full paths, not ${Buffer.byteLength(long)}`,
+      };
+    },
+  };
+}
+
 const originForm = /^https?:\/\/[^\s/?#,]+$/;
 
 /** Origins of web pages; in a variable or a flag they stand between commas. */

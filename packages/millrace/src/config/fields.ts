@@ -24,6 +24,7 @@ import {
   portOrSame,
   seconds,
   socketPath,
+  socketPaths,
 } from './field-kinds.ts';
 
 const KiB = 1024;
@@ -574,6 +575,12 @@ export const fields = {
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
+    }),
+    sockets: socketPaths({
+      flag: 'worker-socket',
+      description:
+        'Sockets of workers that run on their own (`millrace-worker`) and that other servers may share: models run there, and this server starts no workers. Empty: it starts its own.',
+      default: [],
     }),
     user: account({
       flag: 'worker-user',

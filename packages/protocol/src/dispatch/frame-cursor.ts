@@ -20,6 +20,11 @@ export class FrameCursor {
     return this.#at;
   }
 
+  /** Whether the frame has no further fields. */
+  get isAtEnd(): boolean {
+    return this.#at === this.frame.length;
+  }
+
   u16At(at: number): number {
     return this.#view.getUint16(at, true);
   }

@@ -1,6 +1,7 @@
 import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { ChannelListener, WorkerChannel } from '../worker-source.ts';
 import { TextTail } from './text-tail.ts';
 import { type WorkerLine, WorkerOutput } from './worker-output.ts';
 
@@ -22,23 +23,18 @@ const allocatorSettings = {
   MALLOC_TRIM_THRESHOLD_: String(128 * 1024 * 1024),
 };
 
-export interface WorkerProcessOptions {
+export interface WorkerProgram {
   readonly workerPath: string;
   readonly execPath: string;
   readonly spawn: typeof spawn;
   readonly environment: Readonly<Record<string, string>>;
-  /** Inherited by the worker as descriptor 4. */
-  readonly memoryDescriptor: number | undefined;
   /** Called with what it prints; if left out, only the last lines of its stderr are kept. */
-  readonly onLine?: ((line: WorkerLine) => void) | undefined;
-  readonly onData: (chunk: Uint8Array) => void;
-  /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
-  readonly onEnd: (reason: string) => void;
+  readonly onLine: ((pid: number, line: WorkerLine) => void) | undefined;
 }
 
-/** A worker process: starts it, writes to it, kills it, and reports why it exited. */
-export class WorkerProcess {
-  readonly #options: WorkerProcessOptions;
+/** A worker process: starts it, writes to it, kills it, and reports why it exited. It inherits the memory as descriptor 4. */
+export class WorkerProcess implements WorkerChannel {
+  readonly #listener: ChannelListener;
   readonly #child: ChildProcess | undefined;
   readonly #socket: Socket | undefined;
   readonly #standardError = new TextTail(standardErrorCharactersMax);
@@ -46,27 +42,33 @@ export class WorkerProcess {
   #timer: NodeJS.Timeout | undefined;
   #hasEnded: boolean = false;
 
-  constructor(options: WorkerProcessOptions) {
-    this.#options = options;
-    this.#output = new WorkerOutput(options.onLine ?? (() => {}), () => performance.now());
+  constructor(program: WorkerProgram, listener: ChannelListener) {
+    const { onLine } = program;
+    this.#listener = listener;
+    this.#output = new WorkerOutput(
+      (line) => {
+        if (this.pid !== undefined) onLine?.(this.pid, line);
+      },
+      () => performance.now(),
+    );
     try {
-      this.#child = options.spawn(options.execPath, [options.workerPath], {
+      this.#child = program.spawn(program.execPath, [program.workerPath], {
         stdio: [
           'ignore',
-          options.onLine === undefined ? 'ignore' : 'pipe',
+          onLine === undefined ? 'ignore' : 'pipe',
           'pipe',
           'pipe',
-          options.memoryDescriptor ?? 'ignore',
+          listener.memoryDescriptor ?? 'ignore',
         ],
-        env: { ...allocatorSettings, ...options.environment },
+        env: { ...allocatorSettings, ...program.environment },
       });
     } catch (error) {
-      const reason = startFailure(options, error);
+      const reason = startFailure(program, error);
       queueMicrotask(() => this.#end(reason));
       return;
     }
     const child = this.#child;
-    child.on('error', (error) => this.#end(startFailure(options, error)));
+    child.on('error', (error) => this.#end(startFailure(program, error)));
     child.on('exit', () => {
       this.#output.end();
       this.#limit(() => this.#destroyPipes());
@@ -76,7 +78,7 @@ export class WorkerProcess {
     if (stdout) this.#output.add(stdout, 'stdout');
     if (stderr) this.#output.add(stderr, 'stderr', (text) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
-    this.#socket?.on('data', options.onData);
+    this.#socket?.on('data', (chunk: Uint8Array) => listener.onData(chunk));
     // The close event follows and is handled.
     this.#socket?.on('error', () => {});
     this.#socket?.on('close', () => this.#limit(() => this.kill()));
@@ -119,11 +121,11 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#options.onEnd(reason);
+    this.#listener.onEnd(reason);
   }
 }
 
-function startFailure({ execPath, workerPath }: WorkerProcessOptions, error: unknown): string {
+function startFailure({ execPath, workerPath }: WorkerProgram, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return `the worker process (${execPath} ${workerPath}) could not be started: ${message}`;
 }
