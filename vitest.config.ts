@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
 
 /** To transform a thousand modules takes longer than most tests; Node imports them as they were built. */
@@ -14,9 +14,9 @@ const builtSources: Plugin = {
   enforce: 'pre',
   resolveId(imported, importer) {
     if (importer === undefined || !imported.startsWith('.')) return null;
-    const source = resolve(dirname(importer), imported);
-    const built = source.replace(/\/((?:packages\/[^/]+|bench))\/src\/(.+)\.ts$/, '/$1/dist/$2.js');
-    return built === source ? null : built;
+    const source = relative(import.meta.dirname, resolve(dirname(importer), imported));
+    const built = source.replace(/^(packages\/[^/]+|bench)\/src\/(.+)\.ts$/, '$1/dist/$2.js');
+    return built === source ? null : resolve(import.meta.dirname, built);
   },
 };
 
