@@ -1,4 +1,3 @@
-import { cleanRestartRecord, type RestartRecord } from '../restart-policy.ts';
 import type { ContextName, RevisionId, WaiterId } from './keeper-events.ts';
 
 /**
@@ -27,7 +26,8 @@ export class RevisionEntry {
   isAwaited: boolean = false;
   reason = '';
   retryAt = Number.POSITIVE_INFINITY;
-  record: RestartRecord = cleanRestartRecord;
+  /** Failed loads in a row. */
+  failures = 0;
 
   constructor(id: RevisionId, context: ContextEntry, bytes: number, isRetried: boolean) {
     this.id = id;

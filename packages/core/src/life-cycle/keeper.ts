@@ -5,7 +5,7 @@
  * load. At most one load at a time has a size that was never measured, or exceeds the budget because it replaces a
  * revision that must serve until it is ready; and an excess afterwards is evicted at once.
  */
-import { restartAfter } from '../restart-policy.ts';
+import { pauseAfter } from '../restart-policy.ts';
 import { ContextEntry, type ContextWaiter, RevisionEntry } from './context-entry.ts';
 import { chooseVictims } from './eviction-choice.ts';
 import { type KeeperConfig, resolveKeeperConfig } from './keeper-config.ts';
@@ -177,10 +177,8 @@ export class Keeper {
     const isTriedAgain = !isFinal && !isOldServing && (revision.isRetried || revision.isMeasured);
     let retryInMs: number | undefined;
     if (isTriedAgain) {
-      const { record } = restartAfter(revision.record, uselessLife, jitter, this.#config.retry);
-      revision.record = record;
-      // The first backoff applies too: a load costs more than a restart.
-      retryInMs = restartAfter(record, uselessLife, jitter, this.#config.retry).pauseMs;
+      revision.failures += 1;
+      retryInMs = pauseAfter(revision.failures, jitter, this.#config.retry);
     }
     revision.retryAt = retryInMs === undefined ? Number.POSITIVE_INFINITY : nowMs + retryInMs;
     revision.reason = reason;
@@ -404,5 +402,3 @@ export class Keeper {
     this.#actions.push({ kind: 'wake-at', at: Math.max(at, nowMs) });
   }
 }
-
-const uselessLife = { aliveMs: -1, batchesAnswered: 0 };

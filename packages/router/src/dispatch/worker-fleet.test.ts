@@ -1,4 +1,4 @@
-import { defaultRestartPolicy, Scheduler } from '@millrace/core';
+import { defaultGroupConfig, defaultRestartPolicy, Scheduler } from '@millrace/core';
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { ServedModels } from '../catalogue/served-models.ts';
@@ -11,13 +11,14 @@ import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { RunningGroup } from './running-group.ts';
-import { reloadPauseMs } from './supervised-loads.ts';
 import { WorkerFleet } from './worker-fleet.ts';
 import type { GroupListener } from './worker-group.ts';
-import { stopMsMax } from './worker-supervisor.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
+const { stopMsMax, reload } = defaultGroupConfig;
+/** The shortest that jitter allows. */
+const reloadPauseMs = reload.pauseMs / 2;
 
 /** A fleet on one scripted lane, with the shortest pauses that jitter allows; records all events. */
 class ScriptedFleet {
@@ -184,7 +185,7 @@ test('the load of a model that was served before is retried until it succeeds', 
   scripted.clock.advance(1);
   expect(loads()).toBe(3);
   successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
-  scripted.clock.advance(reloadPauseMs);
+  scripted.clock.advance(2 * reloadPauseMs);
   successor.says({ kind: 'ready', model: 1, loadMs: 4, residentBytes: 1 });
   expect(scripted.states()).toEqual(['a ready', 'b ready']);
   scripted.clock.advance(10 * reloadPauseMs);
@@ -206,7 +207,7 @@ test('a worker that exited is restarted at once, then after pauses that double, 
     scripted.lane.last.dies('it fell');
   }
   expect(scripted.states()).toEqual([
-    `a failed: crash loop: its worker exited ${crashLoopDeaths} times in a row without an answer, last: it fell`,
+    `a failed: crash loop: its worker exited ${crashLoopDeaths} times in a row or more without an answer, last: it fell`,
     'b ready',
   ]);
   expect(scripted.takeTold().filter((text) => text.includes('gone'))).toEqual(
@@ -286,7 +287,7 @@ test('a load over its time limit counts as a crash, however long it took', () =>
 test('loads that end in time, also by failing, stop the timer of the limit', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.clock.advance(loadMsMax - 1);
-  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
+  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no', isFinal: true });
   scripted.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
   scripted.clock.advance(10 * loadMsMax);
   expect(scripted.lane.last.calls).toEqual([]);

@@ -1,19 +1,18 @@
 /**
- * Keeps the workers running: groups of them are added and removed (running-group.ts); each worker loads the models of its
- * group and is replaced when it exits, as the restart policy says (worker-supervisor.ts). The data plane is told which worker
- * serves which model, and decides which of them gets a batch.
+ * All workers: groups of them are added and removed. What a group does about its workers is decided by its keeper in the
+ * core and carried out by running-group.ts. The data plane is told which worker serves which model, and decides which of
+ * them gets a batch.
  */
 import type { WorkerId } from '@millrace/core';
-import { type FleetWorker, RunningGroup } from './running-group.ts';
+import { type FleetParts, type FleetWorker, RunningGroup } from './running-group.ts';
 import type { WorkerGroup } from './worker-group.ts';
-import type { WorkerParts } from './worker-supervisor.ts';
 
 export class WorkerFleet {
-  readonly #parts: WorkerParts;
+  readonly #parts: FleetParts;
   readonly #groups = new Set<RunningGroup>();
   #lastWorker: WorkerId = 0;
 
-  constructor(parts: WorkerParts) {
+  constructor(parts: FleetParts) {
     this.#parts = parts;
   }
 
