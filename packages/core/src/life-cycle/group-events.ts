@@ -12,6 +12,10 @@ import type { ModelKey, WorkerId } from '../events.ts';
 export type GroupEvent =
   /** The number of workers that the group should have; the first of these events starts it. */
   | { readonly kind: 'resized'; readonly workers: number }
+  /** A further model is to be loaded by every worker of the group. */
+  | { readonly kind: 'model-joined'; readonly model: ModelKey }
+  /** The model is not needed any more, and none of its requests waits or runs. */
+  | { readonly kind: 'model-left'; readonly model: ModelKey }
   /** The process accepts loads from now on. */
   | { readonly kind: 'worker-started'; readonly worker: WorkerId }
   | { readonly kind: 'loaded'; readonly worker: WorkerId; readonly model: ModelKey }
@@ -42,6 +46,7 @@ export type GroupAction =
   /** `position` counts the workers of the group from 0; it says on which device the worker's instances are. */
   | { readonly kind: 'start-worker'; readonly worker: WorkerId; readonly position: number }
   | { readonly kind: 'load'; readonly worker: WorkerId; readonly model: ModelKey }
+  | { readonly kind: 'unload'; readonly worker: WorkerId; readonly model: ModelKey }
   /** The worker finishes what it holds and exits. */
   | { readonly kind: 'stop-worker'; readonly worker: WorkerId }
   | { readonly kind: 'kill'; readonly worker: WorkerId }
@@ -77,5 +82,9 @@ export type GroupAction =
     }
   /** Every worker has tried all its loads once, or has exited: no further worker will be ready soon. */
   | { readonly kind: 'settled' }
+  /** The same of one model that joined. */
+  | { readonly kind: 'model-settled'; readonly model: ModelKey }
+  /** No worker holds or loads the model that left; nothing more will be said of it. */
+  | { readonly kind: 'model-gone'; readonly model: ModelKey }
   /** Replaces the time asked for before; Infinity: there is nothing to wake for. */
   | { readonly kind: 'wake-at'; readonly at: number };

@@ -75,12 +75,15 @@ function textOf(action: GroupAction): string {
     case 'settled':
       return 'settled';
     case 'load':
+    case 'unload':
     case 'serve':
     case 'unserve':
       return `${action.kind} ${action.worker} ${action.model}`;
     case 'add-model':
     case 'remove-model':
     case 'model-servable':
+    case 'model-settled':
+    case 'model-gone':
       return `${action.kind} ${action.model}`;
     default:
       return `${action.kind} ${action.worker}`;

@@ -16,7 +16,7 @@ type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { readonly k
 
 export class GroupKeeper {
   readonly #config: GroupConfig;
-  readonly #models: readonly ModelKey[];
+  readonly #models: Set<ModelKey>;
   readonly #nextWorker: () => WorkerId;
   /** The workers that the group should have, by position. */
   readonly #members: GroupWorker[] = [];
@@ -24,6 +24,10 @@ export class GroupKeeper {
   readonly #leaving = new Set<GroupWorker>();
   /** Models that were reported as servable and not as unservable since. */
   readonly #servable = new Set<ModelKey>();
+  /** Models that joined and that not every worker has tried to load. */
+  readonly #unsettled = new Set<ModelKey>();
+  /** Models that left while they were loaded. */
+  readonly #gone = new Set<ModelKey>();
   #actions: GroupAction[] = [];
   #hasSettled: boolean = false;
   #isStopped: boolean = false;
@@ -31,7 +35,7 @@ export class GroupKeeper {
 
   /** `nextWorker` gives an id that no worker of any group has had. */
   constructor(models: readonly ModelKey[], nextWorker: () => WorkerId, options: Partial<GroupConfig> = {}) {
-    this.#models = models;
+    this.#models = new Set(models);
     this.#nextWorker = nextWorker;
     this.#config = resolveGroupConfig(options);
   }
@@ -40,6 +44,12 @@ export class GroupKeeper {
     switch (event.kind) {
       case 'resized':
         if (!this.#isStopped) this.#resize(event.workers, nowMs);
+        break;
+      case 'model-joined':
+        this.#join(event.model, nowMs);
+        break;
+      case 'model-left':
+        this.#leave(event.model);
         break;
       case 'worker-started':
         this.#started(event.worker, nowMs);
@@ -62,6 +72,7 @@ export class GroupKeeper {
         break;
     }
     this.#noteSettled();
+    this.#noteGone();
     this.#askToWake();
   }
 
@@ -82,6 +93,11 @@ export class GroupKeeper {
     return this.#members.every(({ hasSettled }) => hasSettled);
   }
 
+  /** Whether every worker has tried to load the model, or has exited. */
+  hasTried(model: ModelKey): boolean {
+    return this.#members.every((worker) => worker.hasTried(model));
+  }
+
   #resize(workers: number, nowMs: number): void {
     while (this.#members.length < workers) {
       const worker = new GroupWorker(this.#nextWorker(), this.#members.length);
@@ -98,6 +114,39 @@ export class GroupKeeper {
     }
   }
 
+  #join(model: ModelKey, nowMs: number): void {
+    this.#models.add(model);
+    this.#unsettled.add(model);
+    for (const worker of this.#members) if (worker.phase === 'running') this.#addLoad(worker, model, nowMs);
+  }
+
+  #leave(model: ModelKey): void {
+    this.#models.delete(model);
+    this.#unsettled.delete(model);
+    this.#gone.add(model);
+    if (this.#servable.delete(model)) this.#actions.push({ kind: 'remove-model', model });
+    for (const { worker, phase, loads } of this.#members) {
+      const load = loads.get(model);
+      if (load === undefined || phase !== 'running') continue;
+      if (load.state === 'loading') load.state = 'leaving';
+      else this.#unload(worker, loads, load);
+    }
+  }
+
+  #unload(worker: WorkerId, loads: GroupWorker['loads'], { model, state }: ModelLoad): void {
+    loads.delete(model);
+    if (state !== 'failed') this.#actions.push({ kind: 'unload', worker, model });
+  }
+
+  /** Once it is loaded nowhere, nothing more can be said of a model that left. */
+  #noteGone(): void {
+    for (const model of this.#gone) {
+      if (this.#members.some(({ phase, loads }) => phase === 'running' && loads.has(model))) continue;
+      this.#gone.delete(model);
+      this.#actions.push({ kind: 'model-gone', model });
+    }
+  }
+
   #start(worker: GroupWorker): void {
     worker.phase = 'starting';
     worker.restartAt = Number.POSITIVE_INFINITY;
@@ -111,11 +160,14 @@ export class GroupKeeper {
     const worker = this.#takeMember(id);
     if (worker?.phase !== 'starting') return;
     worker.phase = 'running';
-    for (const model of this.#models) {
-      const load = new ModelLoad(model);
-      worker.loads.set(model, load);
-      this.#load(worker, load, nowMs);
-    }
+    for (const model of this.#models) this.#addLoad(worker, model, nowMs);
+    if (this.#models.size === 0) this.#noteLoadEnded(worker, nowMs);
+  }
+
+  #addLoad(worker: GroupWorker, model: ModelKey, nowMs: number): void {
+    const load = new ModelLoad(model);
+    worker.loads.set(model, load);
+    this.#load(worker, load, nowMs);
   }
 
   #load(worker: GroupWorker, load: ModelLoad, nowMs: number): void {
@@ -128,6 +180,11 @@ export class GroupKeeper {
   #loaded({ worker: id, model }: EventOf<'loaded'>, nowMs: number): void {
     const worker = this.#takeMember(id);
     const load = worker?.loads.get(model);
+    if (worker?.phase === 'running' && load?.state === 'leaving') {
+      this.#unload(id, worker.loads, load);
+      this.#noteLoadEnded(worker, nowMs);
+      return;
+    }
     if (worker?.phase !== 'running' || load?.state !== 'loading') return;
     load.state = 'loaded';
     load.failures = 0;
@@ -147,6 +204,11 @@ export class GroupKeeper {
   #loadFailed({ worker: id, model, reason, isFinal, jitter }: EventOf<'load-failed'>, nowMs: number): void {
     const worker = this.#takeMember(id);
     const load = worker?.loads.get(model);
+    if (worker?.phase === 'running' && load?.state === 'leaving') {
+      worker.loads.delete(model);
+      this.#noteLoadEnded(worker, nowMs);
+      return;
+    }
     if (worker?.phase !== 'running' || load?.state !== 'loading') return;
     load.state = 'failed';
     load.failures += 1;
@@ -262,6 +324,11 @@ export class GroupKeeper {
   }
 
   #noteSettled(): void {
+    for (const model of this.#unsettled) {
+      if (this.#isStopped || !this.hasTried(model)) continue;
+      this.#unsettled.delete(model);
+      this.#actions.push({ kind: 'model-settled', model });
+    }
     if (this.#hasSettled || this.#isStopped || this.#members.length === 0 || !this.isSettled) return;
     this.#hasSettled = true;
     this.#actions.push({ kind: 'settled' });

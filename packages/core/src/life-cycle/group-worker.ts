@@ -7,7 +7,8 @@ export type GroupWorkerPhase = 'waiting' | 'starting' | 'running' | 'stopping';
 /** One model on one worker. */
 export class ModelLoad {
   readonly model: ModelKey;
-  state: 'loading' | 'loaded' | 'failed' = 'loading';
+  /** `leaving`: it is unloaded as soon as its load has ended. */
+  state: 'loading' | 'loaded' | 'failed' | 'leaving' = 'loading';
   /** Failed attempts in a row of this process. */
   failures = 0;
   /** When it is tried again; Infinity: not by itself. */
@@ -45,8 +46,15 @@ export class GroupWorker {
   }
 
   get isLoading(): boolean {
-    for (const { state } of this.loads.values()) if (state === 'loading') return true;
+    for (const { state } of this.loads.values()) if (state === 'loading' || state === 'leaving') return true;
     return false;
+  }
+
+  /** It has tried to load the model, or has no process that could. */
+  hasTried(model: ModelKey): boolean {
+    if (this.phase !== 'running') return this.phase === 'waiting';
+    const state = this.loads.get(model)?.state;
+    return state === 'loaded' || state === 'failed';
   }
 
   serves(model: ModelKey): boolean {

@@ -4,12 +4,15 @@ import { assert } from '../assert.ts';
 export interface SharingPolicy {
   /** The files of a version, with its weights. */
   readonly fileBytesMax: number;
-  /** Its load: the other models of the worker wait for that long. */
+  /** Processor time of its load, for which the other models of the worker wait. */
   readonly loadMsMax: number;
-  /** One run, on average over `runsMin` of them or more. */
+  /**
+   * The shortest of `runsMin` runs or more. On a busy machine single runs take many times as long, through no fault of the
+   * model; a model with a few long runs among many short ones is found by `busyShareMax`, if they matter.
+   */
   readonly runMsMax: number;
   readonly runsMin: number;
-  /** A single run: the others should not wait for a second one. */
+  /** The shortest of two runs or more: there is no need to wait for further ones. */
   readonly longRunMsMax: number;
   /** The part of a worker's time that one model may use while others are loaded in the same worker. */
   readonly busyShareMax: number;

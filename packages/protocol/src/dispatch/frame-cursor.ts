@@ -20,6 +20,11 @@ export class FrameCursor {
     return this.#at;
   }
 
+  /** There is no further field: the sender is of an earlier release. */
+  get isAtEnd(): boolean {
+    return this.#at >= this.frame.length;
+  }
+
   u16At(at: number): number {
     return this.#view.getUint16(at, true);
   }

@@ -2,8 +2,16 @@
  * A worker process from its start to its exit: has it load models, and passes what it says to the data plane and to its
  * group. It decides nothing.
  */
-import type { WorkerId } from '@millrace/core';
-import { type FromWorker, type Lane, MalformedFrame, type WorkerLink } from '@millrace/protocol';
+import type { ModelKey, WorkerId } from '@millrace/core';
+import {
+  type FromWorker,
+  type GoneMessage,
+  type Lane,
+  type LoadFailedMessage,
+  MalformedFrame,
+  type ReadyMessage,
+  type WorkerLink,
+} from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { loadSpecAt, takePlacementAt } from '../model/instance-placements.ts';
@@ -14,10 +22,14 @@ export interface OpenWorkerGroup {
   readonly name: string;
   readonly lane: Lane;
   readonly models: readonly GroupedModel[];
-  loaded(worker: OpenWorker, model: ServedModel, loadMs: number): void;
+  /** `processorMs` is undefined where it is not known what the model cost. */
+  loaded(worker: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void;
   loadFailed(worker: OpenWorker, model: ServedModel, reason: string, isFinal: boolean): void;
-  exited(worker: OpenWorker, reason: string): void;
+  /** `running`: the model of the batch that it ran, if it did. */
+  exited(worker: OpenWorker, exit: WorkerExit, running: ModelKey | undefined): void;
 }
+
+export type WorkerExit = Pick<GoneMessage, 'reason' | 'end'>;
 
 export class OpenWorker {
   readonly worker: WorkerId;
@@ -26,8 +38,14 @@ export class OpenWorker {
   readonly #group: OpenWorkerGroup;
   readonly #dataPlane: WorkerEvents;
   readonly #link: WorkerLink;
+  /** Models whose load has not ended, in the order in which they are loaded. */
+  readonly #loading = new Set<ModelKey>();
+  /** By model: how much memory its load took. */
+  readonly #addedBytes = new Map<ModelKey, number>();
   #batchesAnswered = 0;
   #residentBytes = 0;
+  /** It was reported that its loads have ended. */
+  wasReady: boolean = false;
 
   constructor(group: OpenWorkerGroup, dataPlane: WorkerEvents, worker: WorkerId, position: number) {
     this.worker = worker;
@@ -51,13 +69,36 @@ export class OpenWorker {
     return this.#residentBytes;
   }
 
-  load({ spec, placements }: GroupedModel): void {
+  /** The model that it loads, if it loads one. */
+  get loading(): ModelKey | undefined {
+    return this.#loading.values().next().value;
+  }
+
+  /** The part of its memory that the model accounts for: what its load added, and its part of what all need. */
+  shareOf(model: ModelKey): number {
+    let addedBytes = 0;
+    for (const bytes of this.#addedBytes.values()) addedBytes += bytes;
+    const commonBytes = Math.max(0, this.#residentBytes - addedBytes);
+    const total = addedBytes + commonBytes;
+    if (total === 0 || !this.#addedBytes.has(model)) return 0;
+    return ((this.#addedBytes.get(model) ?? 0) + commonBytes / this.#addedBytes.size) / total;
+  }
+
+  load({ model, spec, placements }: GroupedModel): void {
+    this.#loading.add(model.key);
     this.#link.send({ kind: 'load', spec: loadSpecAt(spec, placements, this.position) });
   }
 
   serve({ model, placements }: GroupedModel): void {
     const priorityMax = takePlacementAt(placements, this.position)?.priorityMax ?? Number.POSITIVE_INFINITY;
     this.#dataPlane.workerServes(this.worker, model, priorityMax);
+  }
+
+  unload({ model, spec }: GroupedModel): void {
+    const addedBytes = this.#addedBytes.get(model.key) ?? 0;
+    this.#addedBytes.delete(model.key);
+    this.#residentBytes = Math.max(0, this.#residentBytes - addedBytes);
+    this.#link.send({ kind: 'unload', model: spec.model });
   }
 
   /** Lets it finish what it holds and exit. */
@@ -75,11 +116,10 @@ export class OpenWorker {
         this.#dataPlane.workerCredit(this.worker, message.batchesMax);
         break;
       case 'ready':
-        this.#residentBytes = Math.max(this.#residentBytes, message.residentBytes);
-        this.#group.loaded(this, this.#modelOf(message.model), message.loadMs);
+        this.#loaded(message);
         break;
       case 'load-failed':
-        this.#group.loadFailed(this, this.#modelOf(message.model), message.message, message.isFinal === true);
+        this.#loadFailed(message);
         break;
       case 'answered':
         this.#batchesAnswered += 1;
@@ -97,11 +137,29 @@ export class OpenWorker {
       case 'call-cancelled':
         this.#dataPlane.callCancelled(message);
         break;
-      case 'gone':
+      case 'gone': {
+        const running = this.#dataPlane.runningModel(this.worker)?.key;
         this.#dataPlane.workerGone(this.worker);
-        this.#group.exited(this, message.reason);
+        this.#group.exited(this, message, running);
         break;
+      }
     }
+  }
+
+  #loaded({ model: handle, residentBytes, cost, loadMs }: ReadyMessage): void {
+    const model = this.#modelOf(handle);
+    this.#loading.delete(model.key);
+    // The first load of a process starts the engine as well, which is not the fault of the model.
+    const processorMs = this.#addedBytes.size === 0 ? undefined : cost?.processorMs;
+    this.#addedBytes.set(model.key, cost?.addedBytes ?? 0);
+    this.#residentBytes = Math.max(this.#residentBytes, residentBytes);
+    this.#group.loaded(this, model, loadMs, processorMs);
+  }
+
+  #loadFailed({ model: handle, message, isFinal }: LoadFailedMessage): void {
+    const model = this.#modelOf(handle);
+    this.#loading.delete(model.key);
+    this.#group.loadFailed(this, model, message, isFinal === true);
   }
 
   #modelOf(handle: number): ServedModel {

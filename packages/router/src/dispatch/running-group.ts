@@ -10,8 +10,8 @@ import type { ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type InstancePlacement, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
-import { OpenWorker, type OpenWorkerGroup } from './open-worker.ts';
-import type { GroupedModel, WorkerGroup } from './worker-group.ts';
+import { OpenWorker, type OpenWorkerGroup, type WorkerExit } from './open-worker.ts';
+import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, WorkerMemory } from './worker-group.ts';
 
 export interface FleetParts {
   readonly workers: WorkerEvents;
@@ -33,11 +33,18 @@ export interface FleetWorker {
   readonly models: readonly { readonly model: ServedModel; readonly placement: InstancePlacement | undefined }[];
 }
 
-export class RunningGroup implements OpenWorkerGroup {
+/** A model of the group, with whoever is told about it. */
+interface Member extends GroupedModel {
+  readonly listener: GroupListener;
+}
+
+export class RunningGroup implements OpenWorkerGroup, RunningModels {
   readonly group: WorkerGroup;
   readonly #parts: FleetParts;
   readonly #keeper: GroupKeeper;
-  readonly #models: ReadonlyMap<ModelKey, GroupedModel>;
+  readonly #models: Map<ModelKey, Member>;
+  /** Called when no worker holds the model any more. */
+  readonly #onModelGone = new Map<ModelKey, () => void>();
   /** Those whose process has not exited, including workers that are stopping. */
   readonly #open = new Map<WorkerId, OpenWorker>();
   readonly #actions: GroupAction[] = [];
@@ -48,7 +55,8 @@ export class RunningGroup implements OpenWorkerGroup {
   constructor(parts: FleetParts, group: WorkerGroup, nextWorker: () => WorkerId) {
     this.#parts = parts;
     this.group = group;
-    this.#models = new Map(group.models.map((entry) => [entry.model.key, entry]));
+    const { listener } = group;
+    this.#models = new Map(group.models.map((entry) => [entry.model.key, { ...entry, listener }]));
     this.#keeper = new GroupKeeper([...this.#models.keys()], nextWorker, {
       loadMsMax: parts.loadMsMax,
       runMsMax: Math.max(0, ...group.models.map(({ model }) => model.policy.runMsMax)),
@@ -65,7 +73,11 @@ export class RunningGroup implements OpenWorkerGroup {
   }
 
   get models(): readonly GroupedModel[] {
-    return this.group.models;
+    return [...this.#models.values()];
+  }
+
+  get modelCount(): number {
+    return this.#models.size;
   }
 
   get workers(): number {
@@ -78,10 +90,20 @@ export class RunningGroup implements OpenWorkerGroup {
   }
 
   /** The process id of each worker, and the resident memory that it reported after its last load; of those that have processes. */
-  memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
+  memory(): readonly WorkerMemory[] {
+    return this.#memoryWith(() => 1);
+  }
+
+  /** The same, with the part of each worker's memory that one of its models accounts for. */
+  memoryOf({ key }: ServedModel): readonly WorkerMemory[] {
+    return this.#memoryWith((open) => open.shareOf(key));
+  }
+
+  #memoryWith(shareOf: (open: OpenWorker) => number): readonly WorkerMemory[] {
     return this.#keeper.workers.map(({ worker }) => {
       const open = this.#open.get(worker);
-      return { pid: open?.pid, residentBytes: open?.residentBytes ?? 0 };
+      if (open === undefined) return { pid: undefined, residentBytes: 0, share: 1 };
+      return { pid: open.pid, residentBytes: open.residentBytes, share: shareOf(open) };
     });
   }
 
@@ -98,6 +120,25 @@ export class RunningGroup implements OpenWorkerGroup {
     this.#tell({ kind: 'resized', workers });
   }
 
+  /** Has every worker load a further model. */
+  join(entry: GroupedModel, listener: GroupListener): void {
+    this.#models.set(entry.model.key, { ...entry, listener });
+    this.#tell({ kind: 'model-joined', model: entry.model.key });
+  }
+
+  /** Whether every worker has loaded the model once, failed to load it, or exited. */
+  hasTried({ key }: ServedModel): boolean {
+    return this.#keeper.hasTried(key);
+  }
+
+  /** Resolves when no worker holds the model any more. To be called when none of its requests waits or runs. */
+  leave({ key }: ServedModel): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onModelGone.set(key, resolve);
+      this.#tell({ kind: 'model-left', model: key });
+    });
+  }
+
   /** Resolves when every worker has exited. */
   stop(): Promise<void> {
     this.#tell({ kind: 'stopped', isKilled: false });
@@ -109,8 +150,9 @@ export class RunningGroup implements OpenWorkerGroup {
     return this.#allExited();
   }
 
-  loaded({ worker }: OpenWorker, model: ServedModel, loadMs: number): void {
+  loaded({ worker }: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void {
     this.#parts.listener.modelLoaded(model, loadMs);
+    if (processorMs !== undefined) this.#models.get(model.key)?.listener.modelLoaded?.(model, processorMs);
     this.#tell({ kind: 'loaded', worker, model: model.key });
   }
 
@@ -118,8 +160,16 @@ export class RunningGroup implements OpenWorkerGroup {
     this.#tell({ kind: 'load-failed', worker, model, reason, isFinal, jitter: this.#parts.random() });
   }
 
-  exited({ worker, batchesAnswered }: OpenWorker, reason: string): void {
+  exited(
+    { worker, batchesAnswered, loading }: OpenWorker,
+    { reason, end }: WorkerExit,
+    running: ModelKey | undefined,
+  ): void {
     this.#open.delete(worker);
+    for (const key of new Set([running, loading])) {
+      const member = key === undefined ? undefined : this.#models.get(key);
+      if (member !== undefined && end !== undefined) member.listener.workerEndedIn?.(member.model, end);
+    }
     this.#tell({ kind: 'worker-exited', worker, reason, batchesAnswered, jitter: this.#parts.random() });
     if (this.#open.size === 0) for (const resolve of this.#onExit.splice(0)) resolve();
   }
@@ -151,12 +201,20 @@ export class RunningGroup implements OpenWorkerGroup {
       case 'settled':
         this.group.listener.settled();
         return;
+      case 'model-settled':
+        this.#mustKnow(action.model).listener.settled();
+        return;
+      case 'model-gone':
+        this.#models.delete(action.model);
+        this.#onModelGone.get(action.model)?.();
+        this.#onModelGone.delete(action.model);
+        return;
       case 'add-model':
       case 'remove-model':
       case 'model-servable':
       case 'model-unservable':
       case 'model-short-of-worker':
-        this.#performFor(this.#mustKnow(action.model).model, action);
+        this.#performFor(this.#mustKnow(action.model), action);
         return;
       case 'start-worker':
         this.#open.set(action.worker, new OpenWorker(this, this.#parts.workers, action.worker, action.position));
@@ -165,6 +223,10 @@ export class RunningGroup implements OpenWorkerGroup {
         return;
       case 'load':
         this.#open.get(action.worker)?.load(this.#mustKnow(action.model));
+        return;
+      case 'unload':
+        this.#parts.workers.workerUnserves(action.worker, this.#mustKnow(action.model).model);
+        this.#open.get(action.worker)?.unload(this.#mustKnow(action.model));
         return;
       case 'serve':
         this.#open.get(action.worker)?.serve(this.#mustKnow(action.model));
@@ -179,7 +241,7 @@ export class RunningGroup implements OpenWorkerGroup {
         this.#open.get(action.worker)?.kill();
         return;
       case 'worker-ready':
-        this.#parts.listener.workerReady(this.name, action.worker, this.#open.get(action.worker)?.pid);
+        this.#reportReady(action.worker);
         return;
       case 'worker-stopping':
         this.#parts.listener.workerStopping(action.worker);
@@ -190,8 +252,16 @@ export class RunningGroup implements OpenWorkerGroup {
     }
   }
 
-  #performFor(model: ServedModel, action: ModelAction): void {
-    const { roster, listener } = this.#parts;
+  /** Once for each process of a shared worker, however many models it loads later. */
+  #reportReady(worker: WorkerId): void {
+    const open = this.#open.get(worker);
+    if (open === undefined || (this.group.isShared && open.wasReady)) return;
+    open.wasReady = true;
+    this.#parts.listener.workerReady(this.name, worker, open.pid);
+  }
+
+  #performFor({ model, listener }: Member, action: ModelAction): void {
+    const { roster } = this.#parts;
     switch (action.kind) {
       case 'add-model':
         roster.add(model);
@@ -200,19 +270,19 @@ export class RunningGroup implements OpenWorkerGroup {
         roster.remove(model);
         break;
       case 'model-servable':
-        this.group.listener.modelServable(model);
+        listener.modelServable(model);
         break;
       case 'model-unservable':
-        this.group.listener.modelUnservable(model, action.reason, action.isFinal);
+        listener.modelUnservable(model, action.reason, action.isFinal);
         break;
       case 'model-short-of-worker':
-        listener.modelShortOfWorker(model, action.worker, action.reason);
+        this.#parts.listener.modelShortOfWorker(model, action.worker, action.reason);
         break;
     }
   }
 
-  #mustKnow(key: ModelKey): GroupedModel {
-    return this.#models.get(key) as GroupedModel;
+  #mustKnow(key: ModelKey): Member {
+    return this.#models.get(key) as Member;
   }
 
   #wakeAt(at: number): void {

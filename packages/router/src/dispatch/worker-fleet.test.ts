@@ -56,7 +56,9 @@ class ScriptedFleet {
         return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
-      this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
+      const listener = this.#groupListener(name);
+      const group = { name, lane: this.lane, workers, models, listener, isShared: false };
+      this.groups.push(this.fleet.add(group) as RunningGroup);
     }
   }
 
@@ -391,6 +393,7 @@ test('a group that is added later has workers of its own, under ids that were ne
   const model = modelNamed('b', 9);
   scripted.fleet.add({
     name: 'late',
+    isShared: false,
     lane: scripted.lane,
     workers: 1,
     models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],

@@ -41,7 +41,7 @@ export class ModelLibrary implements ModelControl {
     const onRead = (failures: readonly ModelFailure[]): void => this.#tellRead(failures);
     this.#reader = new RepositoryReader({ ...parts, onWarning: (warning) => listener.repositoryWarned(warning) });
     this.#pins = new Pins(parts.store);
-    this.#loader = new RevisionLoader(parts);
+    this.#loader = new RevisionLoader({ ...parts, move: (context) => this.#contents.move(context) });
     this.#contents = new LibraryContents({
       ...parts,
       loader: this.#loader,

@@ -16,6 +16,7 @@ import {
 } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
 import type { Engine } from '../engine.ts';
+import { processorMsOfProcess } from './processor-time.ts';
 import type { RouterWire } from './router-wire.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 
@@ -47,6 +48,7 @@ export class RouterLink {
       batchesMax: batchesMaxDefault,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      processorMs: processorMsOfProcess,
       sentinelSeed: randomInt(2 ** 32),
       isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),

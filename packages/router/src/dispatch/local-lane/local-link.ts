@@ -24,7 +24,7 @@ import type { MappingPool } from '@millrace/shared-memory';
 import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
-import { WorkerProcess } from './worker-process.ts';
+import { type ProcessEnd, WorkerProcess } from './worker-process.ts';
 
 /** Larger inputs that do not fit into shared memory are written to the socket without a copy, which would take too long. */
 const referenceBytesMin = 1024 * 1024;
@@ -72,7 +72,7 @@ export class LocalLink implements WorkerLink {
       environment: options.environment ?? {},
       memoryDescriptor: this.#memory.descriptor,
       onData: (chunk) => this.#onData(chunk),
-      onEnd: (reason) => this.#end(reason),
+      onEnd: (reason, end) => this.#end(reason, end),
     });
     const { bytes } = this.#memory;
     const sizes = { toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax };
@@ -288,12 +288,13 @@ export class LocalLink implements WorkerLink {
     }
   }
 
-  #end(reason: string): void {
+  #end(reason: string, end: ProcessEnd): void {
     this.#isGone = true;
     this.#batches.clear();
     this.#memory.close();
     const why = this.#verdict ?? this.#killedFor;
-    this.#receive({ kind: 'gone', reason: why === undefined ? reason : `${reason}; ${why}` });
+    if (why === undefined) this.#receive({ kind: 'gone', reason, end });
+    else this.#receive({ kind: 'gone', reason: `${reason}; ${why}`, end: 'ended-by-router' });
   }
 }
 

@@ -30,8 +30,19 @@ export interface WorkerProcessOptions {
   readonly memoryDescriptor: number | undefined;
   readonly onData: (chunk: Uint8Array) => void;
   /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
-  readonly onEnd: (reason: string) => void;
+  readonly onEnd: (reason: string, end: ProcessEnd) => void;
 }
+
+/** A process that a signal ended which does not come from its own code was killed; any other end that nobody asked for is a crash. */
+export type ProcessEnd = 'crashed' | 'killed';
+
+const signalsFromOutside: ReadonlySet<NodeJS.Signals | null> = new Set([
+  'SIGKILL',
+  'SIGTERM',
+  'SIGINT',
+  'SIGHUP',
+  'SIGQUIT',
+]);
 
 /** A worker process: starts it, writes to it, kills it, and reports why it exited. */
 export class WorkerProcess {
@@ -51,13 +62,15 @@ export class WorkerProcess {
       });
     } catch (error) {
       const reason = startFailure(options, error);
-      queueMicrotask(() => this.#end(reason));
+      queueMicrotask(() => this.#end(reason, 'crashed'));
       return;
     }
     const child = this.#child;
-    child.on('error', (error) => this.#end(startFailure(options, error)));
+    child.on('error', (error) => this.#end(startFailure(options, error), 'crashed'));
     child.on('exit', () => this.#limit(() => this.#destroyPipes()));
-    child.on('close', (code, signal) => this.#end(this.#exitReason(code, signal)));
+    child.on('close', (code, signal) =>
+      this.#end(this.#exitReason(code, signal), signalsFromOutside.has(signal) ? 'killed' : 'crashed'),
+    );
     const standardError = child.stderr as Readable | null | undefined;
     standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
@@ -100,11 +113,11 @@ export class WorkerProcess {
     return `worker process ${this.pid} ${how}${lines === '' ? '' : `; stderr: ${lines}`}`;
   }
 
-  #end(reason: string): void {
+  #end(reason: string, end: ProcessEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#options.onEnd(reason);
+    this.#options.onEnd(reason, end);
   }
 }
 

@@ -32,6 +32,8 @@ export class LibraryContents {
   readonly #read = new Map<string, readonly ReadDefinition[]>();
   /** By context: the revision that is wanted now. */
   readonly #wanted = new Map<ContextName, Revision>();
+  /** Contexts whose present revision is replaced although nothing was read anew. */
+  readonly #moving = new Set<ContextName>();
   /** Revisions that are unloaded as soon as others serve instead of them. */
   readonly #leaving = new Map<ContextName, Revision>();
 
@@ -72,6 +74,12 @@ export class LibraryContents {
     if (renewed.length > 0) this.#read.set(name, renewed);
   }
 
+  /** Replaces the revision of a context by one that is loaded anew. */
+  move(name: ContextName): void {
+    this.#moving.add(name);
+    this.apply();
+  }
+
   /** The revisions that represent a model. */
   revisionsOf(name: string): readonly Revision[] {
     return [...this.#wanted.values()].filter(({ models }) => models.some(({ view }) => view.name === name));
@@ -95,6 +103,7 @@ export class LibraryContents {
     // All are announced before the first is loaded: an ensemble needs no load, and resolves its steps at once.
     for (const revision of fresh) loader.announce(revision);
     for (const revision of fresh) loader.want(revision, isRetried);
+    this.#moving.clear();
     for (const plan of plans.values()) this.#pin(plan);
     for (const [name, revision] of this.#wanted) {
       if (plans.has(name)) continue;
@@ -113,7 +122,7 @@ export class LibraryContents {
     const known = this.#wanted.get(name) ?? this.#leaving.get(name);
     this.#leaving.delete(name);
     const isThere = known !== undefined && !known.isOver && this.#parts.loader.keeper.isKnown(name);
-    if (isThere && known.plan.identity === plan.identity) {
+    if (isThere && known.canFollow(plan) && !this.#moving.delete(name)) {
       this.#wanted.set(name, known);
       known.follow(plan);
       this.#parts.loader.tell({ kind: 'kept', context: name });

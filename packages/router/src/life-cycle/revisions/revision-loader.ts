@@ -9,6 +9,7 @@ import { DemandWaiters } from './demand-waiters.ts';
 import { KeeperLoop, type KeeperTask, type KeeperView } from './keeper-loop.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { MemoryMeter, type MemoryMeterParts } from './memory-meter.ts';
+import { ModelSharing, type ModelSharingParts } from './model-sharing.ts';
 import { OutcomeWaiters } from './outcome-waiters.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
@@ -18,7 +19,8 @@ import { RevisionWorkers, type RevisionWorkersParts } from './revision-workers.t
 export interface RevisionLoaderParts
   extends Omit<MemoryMeterParts, 'revisions' | 'loop'>,
     Omit<RevisionTrafficParts, 'loop'>,
-    Omit<RevisionWorkersParts, 'loop' | 'traffic'> {
+    Omit<RevisionWorkersParts, 'loop' | 'traffic' | 'sharing'>,
+    Omit<ModelSharingParts, 'revisions'> {
   readonly keeper: Partial<KeeperConfig>;
   readonly listener: RevisionListener;
 }
@@ -31,6 +33,7 @@ export class RevisionLoader {
   readonly #loop: KeeperLoop;
   readonly #memory: MemoryMeter;
   readonly #traffic: RevisionTraffic;
+  readonly #sharing: ModelSharing;
   readonly #workers: RevisionWorkers;
 
   constructor(parts: RevisionLoaderParts) {
@@ -48,7 +51,8 @@ export class RevisionLoader {
     this.#loop = loop;
     this.#memory = new MemoryMeter({ ...parts, revisions, loop });
     this.#traffic = new RevisionTraffic({ ...parts, loop });
-    this.#workers = new RevisionWorkers({ ...parts, loop, traffic: this.#traffic });
+    this.#sharing = new ModelSharing({ ...parts, revisions });
+    this.#workers = new RevisionWorkers({ ...parts, loop, traffic: this.#traffic, sharing: this.#sharing });
     this.demand = new DemandWaiters({
       clock,
       contextOf: (model) => revisions.takeOf(model)?.plan.name,
@@ -114,6 +118,7 @@ export class RevisionLoader {
   close(): void {
     this.#memory.stop();
     this.#loop.close();
+    this.#sharing.stop();
     this.#traffic.stop();
   }
 
@@ -152,6 +157,7 @@ export class RevisionLoader {
         break;
       case 'forget':
         this.#revisions.remove(revision);
+        this.#sharing.forget(revision);
         this.#traffic.forget(revision);
         this.#waiters.tellOutcome(revision, 'another load replaced it');
         this.#waiters.tellForgotten();

@@ -6,6 +6,7 @@ import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { LaneName } from '../../model/model-definition.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
+import type { ModelSharing } from './model-sharing.ts';
 import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
@@ -22,6 +23,7 @@ export interface RevisionWorkersParts {
   readonly listener: Pick<RevisionListener, 'loadStarted'>;
   readonly loop: KeeperLoop;
   readonly traffic: RevisionTraffic;
+  readonly sharing: ModelSharing;
 }
 
 export class RevisionWorkers {
@@ -32,7 +34,7 @@ export class RevisionWorkers {
   }
 
   load(revision: Revision): void {
-    const { fleet, lanes, listener, loop, traffic } = this.#parts;
+    const { fleet, lanes, listener, loop, sharing, traffic } = this.#parts;
     const { name, lane, workers } = revision.plan;
     revision.outcomes.clear();
     revision.misfits.clear();
@@ -47,7 +49,10 @@ export class RevisionWorkers {
       lane: lanes[lane],
       workers,
       models: revision.loads,
+      isShared: sharing.isShared(revision),
       listener: {
+        modelLoaded: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
+        workerEndedIn: (_model, end) => sharing.noteWorkerEnded(revision, end),
         modelServable: (model) => this.#servable(revision, model),
         modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
         settled: () => this.#settled(revision),

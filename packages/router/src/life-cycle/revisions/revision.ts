@@ -2,7 +2,8 @@ import type { ModelKey, RevisionId } from '@millrace/core';
 import type { LoadSpec } from '@millrace/protocol';
 import type { Runner } from '../../data-plane/infer.ts';
 import { modelKeyFrom, ServedModel } from '../../data-plane/served-model.ts';
-import type { RunningGroup } from '../../dispatch/running-group.ts';
+import { SharedModels } from '../../dispatch/shared-workers.ts';
+import type { GroupWorkers } from '../../dispatch/worker-fleet.ts';
 import type { GroupedModel } from '../../dispatch/worker-group.ts';
 import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
@@ -29,7 +30,7 @@ export class Revision {
   readonly loads: readonly GroupedModel[];
   /** Replaced when only the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
-  running: RunningGroup | undefined = undefined;
+  running: GroupWorkers | undefined = undefined;
   /** It takes its context's requests. */
   isServing: boolean = false;
   /** Another has replaced it, or it is no longer wanted: it only finishes its requests. */
@@ -69,6 +70,13 @@ export class Revision {
   noteForgotten(): void {
     this.isOver = true;
     this.#onForgotten(this);
+  }
+
+  /** Whether the plan can be taken on without a new load. */
+  canFollow(plan: ContextPlan): boolean {
+    // A shared worker is one; for several instances it needs workers of its own.
+    const fitsWorkers = plan.workers === 1 || !(this.running instanceof SharedModels);
+    return this.plan.identity === plan.identity && fitsWorkers;
   }
 
   /** Takes on what changed without a new load: the number of workers, and what clients see of the configuration. */

@@ -42,6 +42,8 @@ export class ScriptedLibrary {
       roster,
       models,
       fleet,
+      sharing: undefined,
+      move: (context) => this.contents.move(context),
       clock,
       random,
       measure: () => 1000,
