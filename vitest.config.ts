@@ -1,14 +1,23 @@
-import { defineConfig } from 'vitest/config';
-
-const fromSource = {
-  resolve: { conditions: ['millrace-source', 'node'] },
-  ssr: { resolve: { conditions: ['millrace-source', 'node'] } },
-};
+import { availableParallelism } from 'node:os';
+import { dirname, relative, resolve } from 'node:path';
+import { defineConfig, type Plugin } from 'vitest/config';
 
 /** To transform a thousand modules takes longer than most tests; Node imports them as they were built. */
 const fromBuild = {
   globalSetup: 'tests/build.ts',
-  server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
+  server: { deps: { external: [/\/dist\//] } },
+};
+
+/** Tests beside the sources import them by relative paths; they get what was built of these sources. */
+const builtSources: Plugin = {
+  name: 'built-sources',
+  enforce: 'pre',
+  resolveId(imported, importer) {
+    if (importer === undefined || !imported.startsWith('.')) return null;
+    const source = relative(import.meta.dirname, resolve(dirname(importer), imported));
+    const built = source.replace(/^(packages\/[^/]+|bench)\/src\/(.+)\.ts$/, '$1/dist/$2.js');
+    return built === source ? null : resolve(import.meta.dirname, built);
+  },
 };
 
 /** Every Node process reads the certificates it names before it does anything else, and tests call nobody but themselves. */
@@ -20,13 +29,15 @@ const processWide = 'packages/store/src/lmdb/*.test.ts';
 export default defineConfig({
   test: {
     // Left to itself it keeps a core free, which is half of a small machine; and much of what servers do in tests is wait.
-    maxWorkers: '200%',
+    // Not '200%': a percentage above 100 counts as 100.
+    maxWorkers: 2 * availableParallelism(),
     projects: [
       // Limits that a busy machine does not meet: they are there to end what hangs.
       // What holds nothing that one test could leave behind for another shares a process, and its start.
       {
-        ...fromSource,
+        plugins: [builtSources],
         test: {
+          ...fromBuild,
           name: 'unit',
           include: ['{packages/*,bench}/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
           exclude: [processWide],
@@ -37,8 +48,8 @@ export default defineConfig({
         },
       },
       {
-        ...fromSource,
-        test: { name: 'process', include: [processWide], env, testTimeout: 30_000, hookTimeout: 30_000 },
+        plugins: [builtSources],
+        test: { ...fromBuild, name: 'process', include: [processWide], env, testTimeout: 30_000, hookTimeout: 30_000 },
       },
       {
         test: {

@@ -21,6 +21,7 @@ await build({
     command: join(millrace, 'dist/main.js'),
     worker: join(worker, 'main.js'),
     'pipeline-worker': join(worker, 'pipeline/main.js'),
+    'attached-worker': join(worker, 'attached/attached-main.js'),
     'pipeline-describer': join(worker, 'pipeline/describe-main.js'),
     'row-analyst': join(worker, 'row-analyst-main.js'),
     // Found by packages/worker/src/pipeline/{load-module,module-hooks}.ts in their own folder.

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from zoo.common import card
 from zoo.common.golden import arrays_from
-from zoo.common.paths import MODELS
+from zoo.common.paths import shipped_folder
 from zoo.common.session import open_session, run
 
 NAMES = ("digits", "sentiment", "storyteller", "listener", "recommender", "spotter")
@@ -47,11 +47,11 @@ def difference(left: dict, right: dict) -> float:
 
 def check_golden(name: str, checks: Checks) -> None:
     """Every pair alone, and as one row of a batch of three."""
-    pairs = sorted((MODELS / name / "golden").glob("*.json"))
+    pairs = sorted((shipped_folder(name) / "golden").glob("*.json"))
     checks.add(f"{name}: has golden pairs", None if pairs else "none found")
     for path in pairs:
         pair = json.loads(path.read_text())
-        session = open_session(MODELS / name / pair["version"] / "model.onnx")
+        session = open_session(shipped_folder(name) / pair["version"] / "model.onnx")
         inputs, wanted = arrays_from(pair["inputs"]), arrays_from(pair["outputs"])
         single = run(session, inputs)
         off = difference(single, wanted)
@@ -64,16 +64,16 @@ def check_golden(name: str, checks: Checks) -> None:
 
 
 def check_sizes(names: list, checks: Checks) -> None:
-    files = [path for name in names for path in (MODELS / name).glob("*/model.onnx")]
+    files = [path for name in names for path in shipped_folder(name).glob("*/model.onnx")]
     large = [str(path) for path in files if path.stat().st_size > MODEL_BYTES_MAX]
     total = sum(path.stat().st_size for path in files)
     checks.add(f"{len(files)} model files of {total / 1e6:.1f} MB", f"too large: {large}" if large or total > ALL_BYTES_MAX else None)
 
 
 def check_card(name: str, checks: Checks) -> None:
-    stated = card.read_table(MODELS / name / "README.md")
+    stated = card.read_table(shipped_folder(name) / "README.md")
     evaluate = importlib.import_module(f"zoo.{name}.evaluate").evaluate
-    measured = evaluate(MODELS / name)
+    measured = evaluate(shipped_folder(name))
     for metric in measured:
         checks.add(f"{name}: {metric.name} = {metric.value:.4f} ({metric.bar})", card.problem_with(metric, stated))
     unmeasured = sorted(set(stated) - {metric.name for metric in measured})

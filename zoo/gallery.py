@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from zoo.common.paths import MODELS, ROOT
+from zoo.common.paths import ROOT, shipped_folder
 from zoo.common.session import open_session, run
 from zoo.digits import data as digits_data
 from zoo.digits import evaluate as digits_evaluate
@@ -28,7 +28,7 @@ def font(size: int):
 
 def digits_picture() -> Image.Image:
     """Held-out digits with the answer under each; wrong ones are framed in red."""
-    session = open_session(MODELS / "digits" / "1" / "model.onnx")
+    session = open_session(shipped_folder("digits") / "1" / "model.onnx")
     made, made_labels = digits_evaluate.held_out()
     real, real_labels = digits_data.scanned_check_set()
     picture = Image.new("RGB", (14 * 62 + 10, 6 * 82 + 50), BACKGROUND)
@@ -51,8 +51,8 @@ def digits_picture() -> Image.Image:
 
 def spotter_picture() -> Image.Image:
     """Three scenes, four moments of each, with the boxes it found."""
-    session = open_session(MODELS / "spotter" / "1" / "model.onnx")
-    labels = (MODELS / "spotter" / "labels.txt").read_text().split()
+    session = open_session(shipped_folder("spotter") / "1" / "model.onnx")
+    labels = (shipped_folder("spotter") / "labels.txt").read_text().split()
     frames, _, _ = scenes.make(3, 4, 4_242)
     outputs = run(session, {"frame": frames})
     picture = Image.new("RGB", (4 * 200 + 2, 3 * 200 + 2), BACKGROUND)
@@ -84,7 +84,7 @@ def heat(values: np.ndarray) -> np.ndarray:
 
 def listener_picture() -> Image.Image:
     """Eight seconds at 10 dB: the spectrum, what was said, and what the listener thought, frame by frame."""
-    session = open_session(MODELS / "listener" / "1" / "model.onnx")
+    session = open_session(shipped_folder("listener") / "1" / "model.onnx")
     bank = voices.bank(voices.HELD_OUT_VOICES[:6], per_command=1, per_other=4, seed=77)
     samples, _, _, events = streams.make(1, bank, 81, 10.0)
     speech, commands = listener_evaluate.listen(session, samples)

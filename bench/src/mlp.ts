@@ -1,7 +1,7 @@
 /** The MLP 64-256-256-10 that every bench speaks of: where it lies and one request for it. */
 import { fileURLToPath } from 'node:url';
 
-export const mlpPath = fileURLToPath(new URL('../../models/mlp/1/model.onnx', import.meta.url));
+export const mlpPath = fileURLToPath(new URL('../../tests/models/mlp/1/model.onnx', import.meta.url));
 export const mlpInputs = 64;
 
 /** Reproducible rows: the same for every contestant. */

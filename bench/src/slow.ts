@@ -1,10 +1,10 @@
-/** The demo model whose run takes about a millisecond a step, in a repository of its own: one request, one run. */
+/** The test model whose run takes about a millisecond a step, in a repository of its own: one request, one run. */
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const folder = fileURLToPath(new URL('../../models/slow', import.meta.url));
+const folder = fileURLToPath(new URL('../../tests/models/slow', import.meta.url));
 
 export function slowRepository(queueRequestsMax: number): string {
   const repository = mkdtempSync(join(tmpdir(), 'millrace-slow-'));

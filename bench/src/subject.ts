@@ -13,7 +13,7 @@ export interface Subject {
   writeModel(path: string): void;
 }
 
-const digitsPath = fileURLToPath(new URL('../../models/digits/1/model.onnx', import.meta.url));
+const digitsPath = fileURLToPath(new URL('../../models/digits_tensors/1/model.onnx', import.meta.url));
 
 export const subjects: readonly Subject[] = [
   { name: 'mlp', input: 'input', rowShape: [mlpInputs], writeModel: (path) => copyFileSync(mlpPath, path) },

@@ -61,6 +61,6 @@ export function addAttackModels(models: ModelRepository): void {
       nodes: [{ operator: 'Identity', inputs: ['x'], outputs: ['y'] }],
     }),
   );
-  models.copy(join(repositoryRoot, 'models', sequenceModel));
+  models.copy(join(repositoryRoot, 'tests/models', sequenceModel));
   addSlowModel(models, slowModel);
 }

@@ -1,15 +1,14 @@
 /** A server that is killed while its labels are moved comes back with the last acknowledged ones, whole. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { createEngine } from 'millrace';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { repositoryRoot } from '../support/repository-root.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 
-const program = join(repositoryRoot, 'tests/dist/chaos/move-labels.js');
 const rounds = 12;
 const store = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
 const models = new ModelRepository()
@@ -17,8 +16,9 @@ const models = new ModelRepository()
   .write('calculator/2/model.onnx', binaryModel('Mul'))
   .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { all { } }');
 
-beforeAll(() => {
-  if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\` first`);
+let program: string;
+beforeAll(async () => {
+  program = await bundledProgram('chaos/move-labels');
 });
 afterAll(() => {
   models.remove();

@@ -9,7 +9,7 @@ const answersPerKill = 400;
 const killsWanted = 6;
 
 test('workers killed under the load of 64 connections cost no request its answer', async () => {
-  const models = new ModelRepository().copy(join(repositoryRoot, 'models/add_sub'), 'add_sub');
+  const models = new ModelRepository().copy(join(repositoryRoot, 'tests/models/add_sub'), 'add_sub');
   const server = await ServerProcess.start([models.path]);
   try {
     const killed = new Set<number>();

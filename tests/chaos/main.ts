@@ -9,7 +9,7 @@ const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, connections: { type: 'string', default: '64' } },
 });
 const seconds = Number(values.seconds);
-const server = await ServerProcess.start([join(repositoryRoot, 'models'), '--id', 'chaos']);
+const server = await ServerProcess.start([join(repositoryRoot, 'tests/models'), '--id', 'chaos']);
 const samples: number[] = [];
 let kills = 0;
 const killer = setInterval(() => {

@@ -7,5 +7,5 @@ describeLane('inline', {
   createLane: () => createInlineLane({ engines: [onnxruntimeEngine] }),
   createCallingLane: () => createInlineLane({ engines: [pipelineEngineOf(callingPipeline)] }),
   createSilentLane: () => createInlineLane({ engines: [silentEngine] }),
-  hasProcess: false,
+  startsProcess: false,
 });

@@ -7,11 +7,11 @@ const right = { index: 1, shape: [2, 4], data: floats(10, 10, 10, 10, 2, 2, 2, 2
 const rows = (first: number) => [{ index: 0, shape: [2, 4], data: floats(first, 2, 3, 4, 5, 6, 7, 8) }, right];
 const turns = (count: bigint) => [{ index: 0, shape: [1], data: int64(count) }];
 
-export function testLife({ name, models, open, share, createLane, hasProcess }: LaneTools): void {
-  test('says its name, and its process where it has one', () => {
+export function testLife({ name, models, open, share, createLane, startsProcess }: LaneTools): void {
+  test('says its name, and its process where it starts one', () => {
     const probe = open();
     expect(createLane().name).toBe(name.split(',')[0]);
-    if (hasProcess) expect(probe.link.pid).toBeGreaterThan(1);
+    if (startsProcess) expect(probe.link.pid).toBeGreaterThan(1);
     else expect(probe.link.pid).toBeUndefined();
   });
 
@@ -126,12 +126,12 @@ export function testLife({ name, models, open, share, createLane, hasProcess }: 
     expect((await probe.until('gone')).reason).not.toBe('');
   });
 
-  test('kill ends the worker in the middle of a run: it is gone, and never answers', async () => {
+  test('kill ends the worker, or the link, in the middle of a run: it is gone, and never answers', async () => {
     const probe = open();
     await probe.load(models.counting(1));
     const first = probe.dispatch(1, turns(1n), [0]);
-    // In a process of its own it would run for hours; without one it has to end before anything else can happen.
-    const endless = probe.dispatch(1, turns(hasProcess ? 100_000_000_000n : 20_000n), [0]);
+    // In a process of its own it would run for hours; otherwise it has to end before anything else can happen there.
+    const endless = probe.dispatch(1, turns(startsProcess ? 100_000_000_000n : 20_000n), [0]);
     await probe.answered(first);
     probe.call((link) => link.kill('it took too long'));
     probe.call((link) => link.kill());

@@ -14,8 +14,8 @@ export interface LaneUnderTest {
   readonly createCallingLane: () => Lane;
   /** With workers whose engine leaves some outputs unwritten. */
   readonly createSilentLane: () => Lane;
-  /** The worker has a process of its own. */
-  readonly hasProcess: boolean;
+  /** Each `open` starts a process, which ends with its link. */
+  readonly startsProcess: boolean;
 }
 
 /** What the tests of a lane are given. */

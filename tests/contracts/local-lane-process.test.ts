@@ -7,10 +7,11 @@ import { dispatchVersions, FrameWriter, type FromWorker, frameBytesMaxDefault, H
 import { createLocalLane } from '@millrace/router/internal';
 import { programs } from 'millrace/internal';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';
-import { mustFindVersionedWorker } from './worker-path.ts';
 
+const versionedWorker = await bundledProgram('support/versioned-worker');
 const lanes = useLocalLanes();
 const { models, open } = lanes;
 const columns = 25_000;
@@ -134,7 +135,7 @@ describe('a worker that breaks the protocol is killed and gone', () => {
 describe('a worker that speaks other versions of the protocol', () => {
   const { oldest, newest } = dispatchVersions;
   const openVersioned = (versions: string) =>
-    open({ workerPath: mustFindVersionedWorker(), environment: { DISPATCH_VERSIONS: versions } });
+    open({ workerPath: versionedWorker, environment: { DISPATCH_VERSIONS: versions } });
   const load = { kind: 'load', spec: models.identity(1, columns) } as const;
 
   test.each([

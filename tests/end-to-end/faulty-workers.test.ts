@@ -22,7 +22,7 @@ afterEach(async () => {
 
 /** A mean of rows, so that what comes back depends on what went in. */
 function addModel(name: string): void {
-  models.copy(join(repositoryRoot, 'models/accumulator'), name);
+  models.copy(join(repositoryRoot, 'tests/models/accumulator'), name);
 }
 
 function rowOf(value: number): readonly NamedValues[] {

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { demoPairs, differenceBetween, type GoldenPair, modelPairs } from '../support/golden.ts';
+import { differenceBetween, type GoldenPair, testModelPairs, zooPairs } from '../support/golden.ts';
 import { type Form, inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
-const pairs = [...demoPairs(), ...modelPairs()];
+const pairs = [...testModelPairs(), ...zooPairs()];
 const forms = ['json', 'binary'] as const;
 const callersAtOnce = 24;
 
 let server: ServerProcess;
 beforeAll(async () => {
-  server = await ServerProcess.start([join(repositoryRoot, 'models')]);
+  server = await ServerProcess.start(['tests/models', 'models'].map((folder) => join(repositoryRoot, folder)));
 });
 afterAll(async () => {
   expect(await server.stop()).toBe(0);
@@ -26,8 +26,8 @@ async function problemOf(pair: GoldenPair, form: Form): Promise<string | undefin
   return problem === undefined ? undefined : `${title}, ${form}: ${problem}`;
 }
 
-test('every demo model has a golden pair', () => {
-  expect(new Set(demoPairs().map(({ model }) => model)).size).toBe(18);
+test('every stateless test model has a golden pair', () => {
+  expect(new Set(testModelPairs().map(({ model }) => model)).size).toBe(18);
 });
 
 /** The protocol has no text for 16-bit floats. */

@@ -4,12 +4,12 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
-import { connect } from 'node:http2';
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type InferClient, openInferClient } from '../support/callers.ts';
+import { envelope, inferMessage, inferMethod } from '../attacks/raw/infer-message.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -50,22 +50,25 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const models = new ModelRepository();
 let server: ServerProcess;
-let client: InferClient;
+/** Of the gRPC requests. A client library would take most of the time of these tests. */
+let grpcSession: ClientHttp2Session;
 
 beforeAll(async () => {
-  for (const name of ['identity_uint8', 'sequence_sum']) models.copy(join(repositoryRoot, 'models', name));
+  for (const name of ['identity_uint8', 'sequence_sum']) models.copy(join(repositoryRoot, 'tests/models', name));
   const config = readFileSync(join(models.path, 'sequence_sum/config.pbtxt'), 'utf8');
-  // Shorter than the demo's: a test waits for it.
+  // Shorter than the model's: a test waits for it.
   models.write('sequence_sum/config.pbtxt', config.replace(/(max_sequence_idle_microseconds): \d+/, '$1: 1000000'));
   server = await ServerProcess.start(
     [models.path, '--caller-header', 'x-caller', '--cache-bytes-max', String(cacheBytesMax)],
     { measuresMemory: true },
   );
-  client = openInferClient(server);
+  grpcSession = connect(server.grpcUrl, { settings: { initialWindowSize: 4 * MiB } });
+  await once(grpcSession, 'connect');
+  grpcSession.setLocalWindowSize(16 * MiB);
 });
 
 afterAll(async () => {
-  client.close();
+  grpcSession.close();
   expect(await server.stop()).toBe(0);
   models.remove();
 });
@@ -101,14 +104,24 @@ interface GrpcCall {
 
 /** The message of the refusal, or that it was answered. */
 function inferOverGrpc({ model = 'identity_uint8', input = 'INPUT0', id = '', bytes }: GrpcCall): Promise<string> {
-  const message = {
-    model_name: model,
+  const message = inferMessage({
+    model,
     id,
     inputs: [{ name: input, datatype: 'UINT8', shape: [1, bytes] }],
-    raw_input_contents: [Buffer.alloc(bytes, id)],
-  };
-  return new Promise((resolve) => {
-    client.ModelInfer(message, (error) => resolve(error === null ? 'answered' : error.details));
+    raw: [Buffer.alloc(bytes, id)],
+  });
+  const headers = { ':method': 'POST', ':path': inferMethod, 'content-type': 'application/grpc', te: 'trailers' };
+  return new Promise((resolve, reject) => {
+    const stream = grpcSession.request(headers);
+    let fields: IncomingHttpHeaders = {};
+    const take = (received: IncomingHttpHeaders): void => {
+      fields = { ...fields, ...received };
+    };
+    stream.once('response', take).once('trailers', take).once('error', reject);
+    stream.once('close', () => {
+      resolve(fields['grpc-status'] === '0' ? 'answered' : decodeURIComponent(String(fields['grpc-message'])));
+    });
+    stream.resume().end(envelope(message));
   });
 }
 

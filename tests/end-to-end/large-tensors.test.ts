@@ -16,7 +16,7 @@ const models = new ModelRepository();
 let server: ServerProcess;
 
 beforeAll(async () => {
-  models.copy(join(repositoryRoot, 'models/identity_uint8'));
+  models.copy(join(repositoryRoot, 'tests/models/identity_uint8'));
   server = await ServerProcess.start([models.path]);
 });
 

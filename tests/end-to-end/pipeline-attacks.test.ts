@@ -119,7 +119,7 @@ describe('wrong code gets an error that says what is wrong, and its process keep
     [infer(`'add'`, '{ left: { data: new Float32Array(0), shape: [2 ** 53, 0] } }'), /shape of input 'left' must be a/],
     [
       infer(`'x'.repeat(1e6)`, '{}'),
-      /^model-not-ready: Request for unknown model: 'x{100,300}…' \(1000000 characters\) is not found$/,
+      /^model-not-ready: .* calls model 'x{100,300}…' .*: Request for unknown model: 'x{100,300}…' \(1000000 characters\) is not found$/,
     ],
     ['await context.images.decode();', /a picture must be given as bytes/],
     [

@@ -40,7 +40,9 @@ let repository: ModelRepository;
 let server: ServerProcess;
 beforeAll(async () => {
   repository = new ModelRepository();
-  for (const name of ['digits', 'image_mean', 'photo_digit']) repository.copy(join(repositoryRoot, 'models', name));
+  for (const path of ['models/digits', 'models/digits_tensors', 'tests/models/image_mean']) {
+    repository.copy(join(repositoryRoot, path));
+  }
   repository.write('photo_size/1/pipeline.ts', exampleOf('docs/mechanisms/pipelines.md', 'photo_size/1/pipeline.ts'));
   for (const [path, text] of Object.entries(modules)) repository.write(path, text);
   repository.write(
@@ -56,7 +58,7 @@ afterAll(async () => {
 
 /** Dark ink on white paper, off the middle, from the pixels of a digit that people wrote. */
 async function photoOf(index: number, format: 'jpeg' | 'png'): Promise<Uint8Array> {
-  const path = join(repositoryRoot, 'models/digits/golden', `digit-${index}.json`);
+  const path = join(repositoryRoot, 'models/digits_tensors/golden', `digit-${index}.json`);
   const { inputs } = JSON.parse(readFileSync(path, 'utf8')) as { inputs: { data: number[] }[] };
   const pixels = Uint8Array.from(inputs[0]?.data ?? [], (value) => 255 - Math.round(255 * value));
   return sharp(pixels, { raw: { width: 28, height: 28, channels: 1 } })
@@ -90,7 +92,7 @@ async function post(model: string, body: string | Uint8Array, headers: Record<st
   return { status: response.status, ...((await response.json()) as Answer) };
 }
 
-function inferPhoto(photo: Uint8Array, model = 'photo_digit') {
+function inferPhoto(photo: Uint8Array, model = 'digits') {
   const data = element(photo);
   const image = { name: 'image', datatype: 'BYTES', shape: [1], parameters: { binary_data_size: data.length } };
   const json = Buffer.from(JSON.stringify({ inputs: [image] }));
@@ -104,13 +106,13 @@ function inferNumber(model: string, value: number) {
 
 const labelOf = ({ outputs }: Answer) => outputs?.find(({ name }) => name === 'label')?.data[0];
 
-describe('photo_digit', () => {
+describe('digits', () => {
   test.each(digits)('reads the digit of golden %i as %s, as JPEG and as PNG', async (index, label) => {
     for (const format of ['jpeg', 'png'] as const) {
       const answer = await inferPhoto(await photoOf(index, format));
       expect(answer).toMatchObject({ status: 200 });
       expect(labelOf(answer)).toBe(label);
-      expect(answer.outputs?.find(({ name }) => name === 'score')?.data[0]).toBeGreaterThan(0.8);
+      expect(answer.outputs?.find(({ name }) => name === 'probability')?.data[0]).toBeGreaterThan(0.8);
     }
   });
 
@@ -123,7 +125,7 @@ describe('photo_digit', () => {
       field(2, Buffer.from('BYTES')),
       field(3, Uint8Array.of(1)),
     ]);
-    const message = Buffer.concat([field(1, Buffer.from('photo_digit')), field(5, input), field(7, photo)]);
+    const message = Buffer.concat([field(1, Buffer.from('digits')), field(5, input), field(7, photo)]);
     const length = Buffer.alloc(5);
     length.writeUInt32BE(message.length, 1);
     const response = await fetch(`${server.grpcUrl}/inference.GRPCInferenceService/ModelInfer`, {

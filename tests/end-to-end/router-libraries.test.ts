@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
-const model = join(repositoryRoot, 'models/mlp/1/model.onnx');
+const model = join(repositoryRoot, 'tests/models/mlp/1/model.onnx');
 const reportName = 'report.json';
 const onnxruntime = /onnxruntime[^/]*\.(node|so|dylib)/;
 let folder = '';

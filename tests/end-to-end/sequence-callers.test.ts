@@ -14,7 +14,7 @@ let server: ServerProcess;
 let client: InferClient;
 
 beforeAll(async () => {
-  models.copy(join(repositoryRoot, 'models/sequence_sum'));
+  models.copy(join(repositoryRoot, 'tests/models/sequence_sum'));
   const config = join(models.path, 'sequence_sum/config.pbtxt');
   const text = readFileSync(config, 'utf8').replace('microseconds: 5000000', 'microseconds: 1000000');
   writeFileSync(config, text);

@@ -16,7 +16,7 @@ let models: ModelRepository;
 let assembly: Assembly;
 
 beforeEach(async () => {
-  models = new ModelRepository().copy(join(repositoryRoot, 'models/sequence_sum'));
+  models = new ModelRepository().copy(join(repositoryRoot, 'tests/models/sequence_sum'));
   const config = resolveConfig({
     options: { models: { controlMode: 'explicit', load: ['sequence_sum'] }, worker: { lane: 'inline' } },
     cwd: models.path,

@@ -11,8 +11,8 @@ const models = new ModelRepository();
 let server: ServerProcess;
 
 beforeAll(async () => {
-  models.copy(join(repositoryRoot, 'models/sequence_sum'));
-  models.copy(join(repositoryRoot, 'models/sequence_dyna'));
+  models.copy(join(repositoryRoot, 'tests/models/sequence_sum'));
+  models.copy(join(repositoryRoot, 'tests/models/sequence_dyna'));
   server = await ServerProcess.start([models.path, '--caller-header', 'x-caller']);
 });
 

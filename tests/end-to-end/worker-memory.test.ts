@@ -29,7 +29,7 @@ function childrenOf(pid: number): readonly number[] {
 
 test.runIf(hasGnuAllocator)('large tensors are allocated in memory that the worker already has', async () => {
   const before = new Set(childrenOf(process.pid));
-  const engine = await createEngine({ models: join(repositoryRoot, 'models/identity_fp32/1/model.onnx') });
+  const engine = await createEngine({ models: join(repositoryRoot, 'tests/models/identity_fp32/1/model.onnx') });
   try {
     const workers = childrenOf(process.pid).filter((pid) => !before.has(pid));
     expect(workers).toHaveLength(1);

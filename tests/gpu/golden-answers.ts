@@ -1,7 +1,7 @@
 /** The models of this repository, which name no device, give their golden answers on a GPU. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { demoPairs, differenceBetween, type GoldenPair, modelPairs } from '../support/golden.ts';
+import { differenceBetween, type GoldenPair, testModelPairs, zooPairs } from '../support/golden.ts';
 import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -10,9 +10,10 @@ import { differenceMax } from './gpu-model.ts';
 import { hasGpuOpen } from './gpu-processes.ts';
 
 export async function checkGoldenAnswers(checks: Checks): Promise<void> {
-  const server = await ServerProcess.start([join(repositoryRoot, 'models'), '--strict-readiness=false']);
+  const folders = ['tests/models', 'models'].map((folder) => join(repositoryRoot, folder));
+  const server = await ServerProcess.start([...folders, '--strict-readiness=false']);
   try {
-    const pairs = [...demoPairs(), ...modelPairs()];
+    const pairs = [...testModelPairs(), ...zooPairs()];
     await checks.check('the models of this repository answer rightly on the GPU', async () => {
       const problems: string[] = [];
       for (const pair of pairs) problems.push(...(await problemsOf(server, pair)));

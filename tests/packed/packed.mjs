@@ -58,7 +58,7 @@ export async function checkInstalled(root, tarballs, check) {
     const printed = execFileSync('npx', ['--no-install', 'millrace', 'version'], { cwd: folder, encoding: 'utf8' });
     const version = tarballs.find(({ name }) => name === 'millrace')?.version;
     check(`millrace version prints ${version}`, printed.startsWith(`millrace ${version} `));
-    copyFileSync(join(root, 'models/mlp/1/model.onnx'), join(folder, 'some.onnx'));
+    copyFileSync(join(root, 'tests/models/mlp/1/model.onnx'), join(folder, 'some.onnx'));
     await checkServer(folder, check);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,31 +1,32 @@
 /**
- * One router, its workers and its callers in a virtual world that a seed determines. The scheduler, the keeper of what
- * is in memory and the registry of names are the real ones; all that they are told comes from a weather of crashes,
- * hangs, floods, cancels, reloads, evictions and moved labels. Every decision is judged when it is made, by referees that
- * share no code with whoever made it; at the end nothing may be left.
+ * One router, its workers and its callers in a virtual world that a seed determines. The router is the real one, from the
+ * data plane's interface for edges down to its lanes; clock, workers and repository are simulated, and give it a weather of
+ * crashes, hangs, floods, cancels, reloads, evictions and moved labels. Every decision is judged when it is made, and every
+ * answer when it arrives, by referees that share no code with the router; at the end nothing may be left.
  */
-import { Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
-import { ServedModels, TrafficCatalogue, type TrafficCatalogueParts } from '@millrace/router/catalogue';
-import { CallReferee } from './call-referee.ts';
-import { Front, type FrontParts } from './front.ts';
-import { Library } from './library.ts';
-import { LibraryReferee } from './library-referee.ts';
-import { Operator } from './operator.ts';
-import { SimulationRandom } from './random.ts';
-import { Referee } from './referee.ts';
-import { Router, type SimulatedScheduler } from './router.ts';
-import { SimulatedLoader, type WaiterAnswer } from './simulated-loader.ts';
-import type { SimulatedWorker } from './simulated-worker.ts';
-import { Timeline } from './timeline.ts';
-import { Traffic } from './traffic.ts';
-import { Truth } from './truth.ts';
-import { type WorldLimits, weatherFrom } from './weather.ts';
+import type { ServedModel } from '@millrace/router/catalogue';
+import { Callers } from './callers/callers.ts';
+import { Operator } from './callers/operator.ts';
+import { Traffic } from './callers/traffic.ts';
+import { SimulatedLane } from './lane/simulated-lane.ts';
+import { CallReferee } from './referees/call-referee.ts';
+import { LaneReferee } from './referees/lane-referee.ts';
+import { LibraryReferee } from './referees/library-referee.ts';
+import { JudgedScheduler } from './referees/scheduler/judged-scheduler.ts';
+import { SchedulerReferee } from './referees/scheduler/scheduler-referee.ts';
+import { claimServed } from './referees/served-files.ts';
+import { modelsFor } from './repository/layout.ts';
+import { SimulatedRepository } from './repository/simulated-repository.ts';
+import { type Deciders, openShell, ours, type Shell } from './shell.ts';
+import { runTimeline } from './world/run-timeline.ts';
+import { SimulatedWorld } from './world/simulated-world.ts';
+import { claim } from './world/truth.ts';
+import type { WorldLimits } from './world/weather.ts';
 
-/** A world that has not ended after this many steps never will. */
-const stepsMax = 50_000;
-const calmAt = 1500;
-/** Far from any seed that somebody asks for. */
-const rareSeedOffset = 1_000_000_007;
+/** How long the world is left alone before it ends: longer than any pause before another attempt. */
+const calmMs = 60_000;
+/** As the fleet has it. */
+const stopMsMax = 5000;
 
 export interface SimulationResult {
   readonly seed: number;
@@ -38,90 +39,144 @@ export interface SimulationResult {
   readonly trace: readonly string[] | undefined;
 }
 
-/** The part of a keeper that the simulation needs, so that one with a planted bug can replace it. */
-export type SimulatedKeeper = Pick<Keeper, 'handle' | 'takeActions' | 'isKnown' | 'isPinned'>;
-type ContextUse = ConstructorParameters<typeof Keeper>[0];
-
-/** The parts that decide; each may be replaced by one with a planted bug. */
-export interface Deciders {
-  readonly createScheduler: (options: SchedulerOptions) => SimulatedScheduler;
-  readonly createKeeper: (use: ContextUse, config: Partial<KeeperConfig>) => SimulatedKeeper;
-  readonly createModels: () => ServedModels;
-  readonly createCatalogue: (parts: TrafficCatalogueParts) => FrontParts['catalogue'];
-}
-
-const ours: Deciders = {
-  createScheduler: (options) => new Scheduler(options),
-  createKeeper: (use, config) => new Keeper(use, config),
-  createModels: () => new ServedModels(),
-  createCatalogue: (parts) => new TrafficCatalogue(parts),
-};
-
 export interface SimulationOptions extends Partial<Deciders> {
   readonly isTraced?: boolean;
 }
 
-export function simulate(seed: number, options: SimulationOptions = {}): SimulationResult {
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<SimulationResult> {
   const deciders: Deciders = { ...ours, ...options };
-  const random = new SimulationRandom(seed);
-  const weather = weatherFrom(random, new SimulationRandom(seed + rareSeedOffset));
-  const { limits, budgetBytes, keeper: keeperConfig } = weather;
-  const world = { timeline: new Timeline(), random, weather, truth: new Truth(), calmAt };
-  const trace = options.isTraced ? [optionsLine(limits)] : undefined;
-  const scheduler = deciders.createScheduler(limits);
-  const models = deciders.createModels();
-  const referee = new Referee(limits, (nowMs) => scheduler.instances(nowMs));
-  const libraryLimits = { ...keeperConfig, budgetBytes, hasPins: weather.pinned > 0 };
-  const libraryReferee = new LibraryReferee(libraryLimits, (model) => referee.isIdle(model));
-  const callReferee = new CallReferee(libraryReferee, world.truth);
-  const processes = new Map<number, SimulatedWorker>();
-  const router = new Router(
-    world,
-    scheduler,
-    referee,
-    (worker) => processes.get(worker),
-    (request, code) => front.ended(request, code),
-    trace,
-  );
-  const use: ContextUse = {
-    usedAt: (id) => loader.usedAt(id),
-    isInUse: (id) => loader.keysOf(id).some((key) => !scheduler.isIdle(key)),
+  const world = new SimulatedWorld(seed, options.isTraced === true);
+  world.trace?.push(optionsLine(world.weather.limits));
+  const simulation = new Simulation(world, deciders);
+  const failure = await runTimeline(world, () => simulation.start());
+  if (failure === undefined) world.judge(() => simulation.atEnd());
+  const broken = failure ?? world.failure;
+  return {
+    seed,
+    eventCount: simulation.eventCount,
+    seen: world.seen,
+    failure: broken && `at ${world.nowMs} ms: ${broken.message}`,
+    trace: world.trace,
   };
-  const loaderParts = {
-    world,
-    router,
-    models,
-    keeper: deciders.createKeeper(use, keeperConfig),
-    referee: libraryReferee,
-    processes,
-    onWaiter: (action: WaiterAnswer) => front.answerWaiter(action),
-  };
-  const loader: SimulatedLoader = new SimulatedLoader(loaderParts);
-  const library = new Library(loaderParts, loader);
-  const operator = new Operator(world, models, callReferee, (sight) => router.count(sight));
-  const catalogue = deciders.createCatalogue({ catalogue: models, traffic: operator });
-  const front: Front = new Front({ world, router, library, models, catalogue, referee: callReferee });
+}
 
-  let failure: string | undefined;
-  // Refusals are errors, and nobody asks where they come from.
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    new Traffic({ world, router, library, front, operator });
-    let steps = 0;
-    while (world.timeline.step()) {
-      steps += 1;
-      if (steps > stepsMax) throw new Error(`the world is not at rest after ${stepsMax} steps`);
-    }
-    callReferee.atEnd();
-    libraryReferee.atEnd();
-    referee.atEnd(scheduler.counts());
-  } catch (error) {
-    failure = `at ${world.timeline.nowMs} ms: ${error instanceof Error ? error.message : String(error)}`;
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
+class Simulation {
+  readonly #world: SimulatedWorld;
+  readonly #deciders: Deciders;
+  readonly #repository: SimulatedRepository;
+  readonly #scheduler: JudgedScheduler;
+  readonly #libraryReferee: LibraryReferee;
+  readonly #callReferee: CallReferee;
+  readonly #laneReferee: LaneReferee;
+  readonly #lane: SimulatedLane;
+  readonly #loadMsMax: number;
+  /** By context: the models of revisions that are made and not yet wanted. */
+  readonly #made = new Map<string, ServedModel[]>();
+  #hasEnded: boolean = false;
+
+  constructor(world: SimulatedWorld, deciders: Deciders) {
+    this.#world = world;
+    this.#deciders = deciders;
+    const { weather } = world;
+    const { limits, budgetBytes, keeper } = weather;
+    // All models of a group load one after the other.
+    this.#loadMsMax = 200 + weather.modelCount * weather.loadMsMax;
+    this.#repository = new SimulatedRepository(world);
+    const inner = deciders.createScheduler(limits);
+    const referee = new SchedulerReferee(limits, (nowMs) => inner.instances(nowMs));
+    this.#libraryReferee = new LibraryReferee({
+      limits: { ...keeper, budgetBytes, hasPins: weather.pinned > 0 },
+      isIdle: (model) => referee.isIdle(model),
+      takeServer: (model) => referee.takeServer(model),
+      takeMade: (context) => this.#takeMade(context),
+      onChange: () => this.#callReferee.review(),
+    });
+    this.#callReferee = new CallReferee(world, this.#libraryReferee);
+    this.#laneReferee = new LaneReferee(world, this.#repository, { loadMsMax: this.#loadMsMax, stopMsMax });
+    this.#lane = new SimulatedLane({ world, repository: this.#repository, referee: this.#laneReferee });
+    this.#scheduler = new JudgedScheduler(world, inner, referee, {
+      arrives: (model) => this.#libraryReferee.claimServing(model),
+      refused: (model, code) => this.#libraryReferee.claimLost(model, code),
+      removes: (model) => this.#libraryReferee.claimRemovable(model),
+    });
   }
-  return { seed, eventCount: router.eventCount, seen: router.seen, failure, trace };
+
+  get eventCount(): number {
+    return this.#scheduler.eventCount;
+  }
+
+  async start(): Promise<void> {
+    const world = this.#world;
+    const models = modelsFor(world);
+    const repository = this.#repository;
+    for (const model of models) if (world.random.chance(0.8)) repository.add(model);
+    const shell = await openShell({
+      world,
+      deciders: this.#deciders,
+      scheduler: this.#scheduler,
+      libraryReferee: this.#libraryReferee,
+      lane: this.#lane,
+      repository,
+      loadMsMax: this.#loadMsMax,
+      onMade: (context, model) => this.#made.set(context, [...(this.#made.get(context) ?? []), model]),
+    });
+    shell.library.start();
+    const callers = new Callers(world, shell.dataPlane, this.#callReferee);
+    const operator = new Operator(world, shell, this.#callReferee);
+    const onDone = (): void => this.#calm(shell, traffic);
+    const traffic = new Traffic({ world, models, repository, lane: this.#lane, callers, operator, onDone });
+    if (world.random.chance(world.weather.earlyEnd)) {
+      world.timeline.after(world.random.integer(0, 1000), () => void this.#end(shell));
+    }
+  }
+
+  /** What has to be true when nothing is left to happen. */
+  atEnd(): void {
+    claim(this.#hasEnded, 'the router was told to end, and does not');
+    this.#callReferee.atEnd();
+    this.#scheduler.atEnd();
+    this.#laneReferee.atEnd();
+  }
+
+  /** The weather ends: workers take work again, and everything has time to come to rest before the router is ended. */
+  #calm(shell: Shell, traffic: Traffic): void {
+    const world = this.#world;
+    world.isCalm = true;
+    this.#repository.calm();
+    this.#lane.changeCredit(1);
+    world.timeline.after(calmMs, () => {
+      if (!world.isEnding) {
+        world.judge(() => {
+          this.#callReferee.atEnd();
+          this.#libraryReferee.atEnd();
+          claimServed({
+            shell,
+            repository: this.#repository,
+            lane: this.#lane,
+            weather: world.weather,
+            library: this.#libraryReferee,
+          });
+        });
+      }
+      traffic.last();
+      void this.#end(shell);
+      traffic.last();
+      world.timeline.after(3, () => traffic.last());
+    });
+  }
+
+  async #end(shell: Shell): Promise<void> {
+    if (this.#world.isEnding) return;
+    this.#world.isEnding = true;
+    await shell.end();
+    this.#hasEnded = true;
+  }
+
+  #takeMade(context: string): readonly ServedModel[] {
+    const made = this.#made.get(context) ?? [];
+    this.#made.delete(context);
+    return made;
+  }
 }
 
 /** How to reproduce a failing seed. */

@@ -32,7 +32,7 @@ function measure(): { readonly heapBytes: number; readonly residentBytes: number
 }
 
 const repository = mkdtempSync(join(tmpdir(), 'millrace-load-cycles-'));
-cpSync(join(repositoryRoot, 'models', model), join(repository, model), { recursive: true });
+cpSync(join(repositoryRoot, 'tests/models', model), join(repository, model), { recursive: true });
 const engine = await createEngine({
   models: repository,
   worker: { lane: values.lane as 'inline' | 'local' },

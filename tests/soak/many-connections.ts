@@ -69,7 +69,7 @@ async function idleFlood(server: ServerProcess): Promise<void> {
 
 const limits = ['--connections-max', String(connections + spare)];
 const server = await ServerProcess.start([
-  join(repositoryRoot, 'models'),
+  join(repositoryRoot, 'tests/models'),
   '--model-control-mode',
   'explicit',
   ...limits,

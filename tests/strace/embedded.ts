@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { repositoryRoot } from '../support/repository-root.ts';
 
-const model = join(repositoryRoot, 'models/mlp/1/model.onnx');
+const model = join(repositoryRoot, 'tests/models/mlp/1/model.onnx');
 
 async function embed(): Promise<void> {
   // Only here: the engine turns the telemetry off as soon as it is imported.

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { type ProcessKind, processKindOf, readTrace, type TracedProcess, traceOptions } from './read-trace.ts';
 import { childSockets, type Ground, lookups, opensOutside, type TraceViolation, writesOutside } from './rules.ts';
@@ -58,8 +58,8 @@ async function serverWith(
     const models = join(work, 'models');
     const store = join(work, 'store');
     mkdirSync(store, { mode: 0o700 });
-    for (const name of ['mlp', 'digits', 'photo_digit', 'add_sub']) {
-      cpSync(join(repositoryRoot, 'models', name), join(models, name), { recursive: true });
+    for (const path of ['tests/models/mlp', 'tests/models/add_sub', 'models/digits', 'models/digits_tensors']) {
+      cpSync(join(repositoryRoot, path), join(models, basename(path)), { recursive: true });
     }
     const control = ['--model-control-mode', 'explicit', '--load-model', 'mlp,add_sub'];
     const traced = await TracedServer.start([models, '--store-path', store, ...control, ...args], [models, store]);
@@ -90,7 +90,7 @@ function traceOf(args: readonly string[], use: (processes: readonly TracedProces
       env: { PATH, HOME, TMPDIR: join(work, 'temporary') },
     });
     expect(`${args[0]} ${args[1]}: the program ends well`, status === 0, stderr.split('\n'));
-    const folders = [join(work, 'temporary'), join(repositoryRoot, 'models')];
+    const folders = [join(work, 'temporary'), join(repositoryRoot, 'tests/models')];
     use(readTrace(join(work, 'trace')), { folders, readyAt: Number.POSITIVE_INFINITY, workersReadyAt: new Map() });
   } finally {
     rmSync(work, { recursive: true });

@@ -63,7 +63,7 @@ async function sendPhoto(server: ServerProcess): Promise<void> {
   });
   const length = Buffer.alloc(4);
   length.writeUInt32LE(bytes.length);
-  const answer = await fetch(`${server.url}/v2/models/photo_digit/infer`, {
+  const answer = await fetch(`${server.url}/v2/models/digits/infer`, {
     method: 'POST',
     headers: { 'inference-header-content-length': String(Buffer.byteLength(header)) },
     body: Buffer.concat([Buffer.from(header), length, bytes]),
@@ -79,14 +79,14 @@ export async function sendTraffic(server: ServerProcess, hasWorkers: boolean): P
   }
   await read(server.metricsUrl);
   await manage(server, 'index');
-  const model = readFileSync(join(repositoryRoot, 'models/mlp/1/model.onnx'));
+  const model = readFileSync(join(repositoryRoot, 'tests/models/mlp/1/model.onnx'));
   await manage(server, 'models/uploaded/load', {
     config: JSON.stringify({ backend: 'onnxruntime' }),
     'file:1/model.onnx': model.toString('base64'),
   });
   await call(server, 'uploaded');
+  await manage(server, 'models/digits_tensors/load');
   await manage(server, 'models/digits/load');
-  await manage(server, 'models/photo_digit/load');
   await sendPhoto(server);
   if (hasWorkers) await killWorker(server);
   await call(server, 'mlp');

@@ -37,9 +37,9 @@ interface WrittenPair {
 const toleranceMax = 1e-4;
 const floats: ReadonlySet<Datatype> = new Set(['FP16', 'BF16', 'FP32', 'FP64']);
 
-/** zoo/demo/golden/MODEL.json holds the cases of one model each. */
-export function demoPairs(): readonly GoldenPair[] {
-  const folder = join(repositoryRoot, 'zoo/demo/golden');
+/** tests/make-models/golden/MODEL.json holds the cases of one model each. */
+export function testModelPairs(): readonly GoldenPair[] {
+  const folder = join(repositoryRoot, 'tests/make-models/golden');
   return readdirSync(folder).flatMap((file) => {
     const model = file.replace(/\.json$/, '');
     const { relative_tolerance, cases } = read<{ relative_tolerance: number; cases: WrittenPair[] }>(folder, file);
@@ -48,7 +48,7 @@ export function demoPairs(): readonly GoldenPair[] {
 }
 
 /** models/MODEL/golden/NAME.json holds one pair each. */
-export function modelPairs(): readonly GoldenPair[] {
+export function zooPairs(): readonly GoldenPair[] {
   const models = join(repositoryRoot, 'models');
   return readdirSync(models).flatMap((model) => {
     const folder = join(models, model, 'golden');

@@ -1,13 +1,13 @@
-/** The demo model that takes about a millisecond a step, under names and limits of a test's own. */
+/** The test model that takes about a millisecond a step, under names and limits of a test's own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelRepository } from '@millrace/worker/testing';
 import type { NamedValues } from './golden.ts';
 import { repositoryRoot } from './repository-root.ts';
 
-const folder = join(repositoryRoot, 'models/slow');
+const folder = join(repositoryRoot, 'tests/models/slow');
 
-/** With these `millrace.…` parameters instead of the demo's. */
+/** With these `millrace.…` parameters instead of the model's. */
 export function addSlowModel(
   models: ModelRepository,
   name: string,

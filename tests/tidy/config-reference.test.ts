@@ -34,7 +34,8 @@ function section(group: string): string[] {
 function row({ path, variable, field }: NamedField): string {
   const fallback = field.format(field.default);
   const flag = field.placeholder === undefined ? `--[no-]${field.flag}` : `--${field.flag}`;
-  return `| \`${path}\` | \`${fallback}\` | ${field.takes} | \`${flag}\` \`${variable}\` | ${field.description} |`;
+  const meaning = field.isReloadable === true ? `${field.description} SIGHUP applies changes.` : field.description;
+  return `| \`${path}\` | \`${fallback}\` | ${field.takes} | \`${flag}\` \`${variable}\` | ${meaning} |`;
 }
 
 const reference = [
@@ -65,6 +66,8 @@ const reference = [
   '- A switch is turned off by `--no-…`; its variable takes true or false (also yes, on, 1; no, off, 0).',
   '- Unknown MILLRACE_ variables are problems, so a misspelt one is not silently without effect. Those that Kubernetes',
   '  makes for Services named `millrace…` (MILLRACE_SERVICE_HOST, MILLRACE_PORT_8000_TCP and their like) are not settings.',
+  '- SIGHUP reads the configuration again. What is marked below is applied to the running server, other changes take a',
+  '  restart and are named in the log ([reload.md](../operating/reload.md)).',
   '',
   ...Object.keys(groups).flatMap(section),
 ].join('\n');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type BatchTensor,
+  contentFilesMax,
   DispatchFrameReader,
   decodeFromWorker,
   decodeToWorker,
@@ -17,10 +18,12 @@ import {
   frameBytesMaxLeast,
   frameKinds,
   frameMagic,
+  loadedDigestsMax,
   placementShared,
   releaseOffsetsMax,
   type Tensor,
   VersionMismatch,
+  workerIdCharactersMax,
 } from '@millrace/protocol';
 import { inFrameBytesMax } from '@millrace/shared-memory';
 import { describe, expect, test } from 'vitest';
@@ -122,12 +125,19 @@ describe('numbers', () => {
       failureTextBytesMax,
       releaseOffsetsMax,
       inFrameBytesMax,
+      workerIdCharactersMax,
+      loadedDigestsMax,
+      contentFilesMax,
     ]);
   });
 
   test('every key that a load may have is described', () => {
     const source = readFileSync(join(root, 'packages/protocol/src/dispatch/load-spec.ts'), 'utf8');
-    const keys = new Set([...source.matchAll(/\b(?:spec|sample|input|fill)\.(\w+)/g)].map(([, key]) => key as string));
+    const keys = new Set(
+      [...source.matchAll(/(?<![\w-])(?:spec|content|file|location|sample|input|fill)\.(\w+)/g)].map(
+        ([, key]) => key as string,
+      ),
+    );
     expect(keys.size).toBeGreaterThan(20);
     const text = section('### 2 load');
     expect([...keys].filter((key) => !text.includes(`\`${key}\``) && !text.includes(`"${key}"`))).toEqual([]);

@@ -11,14 +11,14 @@ from collections.abc import Callable
 import numpy as np
 
 from zoo.common import card
-from zoo.common.paths import MODELS, work_folder
+from zoo.common.paths import shipped_folder, work_folder
 
 STEPS = ("train", "export", "evaluate", "publish")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one model is made. Folders given to the steps are laid out like `models/NAME`."""
+    """How one model is made. Folders given to the steps are laid out like `models/NAME_tensors`."""
 
     name: str
     #: Makes the data, trains, and leaves checkpoints in the folder.
@@ -34,7 +34,7 @@ class Recipe:
 
 
 def publish(recipe: Recipe, folder: Path) -> None:
-    target = MODELS / recipe.name
+    target = shipped_folder(recipe.name)
     for source in sorted(folder.glob("[0-9]*/model.onnx")):
         version = target / source.parent.name
         version.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def main(recipe: Recipe) -> None:
                 print(f"{metric.name}: {metric.value:.4f} ({metric.bar}) {metric.note}")
         elif step == "publish":
             publish(recipe, folder)
-            card.write_table(MODELS / recipe.name / "README.md", recipe.evaluate(MODELS / recipe.name))
+            card.write_table(shipped_folder(recipe.name) / "README.md", recipe.evaluate(shipped_folder(recipe.name)))
         elif step == "verify":
             verify(recipe)
         print(f"== {recipe.name}: {step} took {time.time() - began:.0f} s", flush=True)
@@ -74,7 +74,7 @@ def main(recipe: Recipe) -> None:
 
 def verify(recipe: Recipe) -> None:
     """Exports the shipped weights once more: the bytes must come out the same."""
-    shipped = MODELS / recipe.name
+    shipped = shipped_folder(recipe.name)
     folder = work_folder(recipe.name, "verify")
     recipe.restore(shipped, folder)
     recipe.export(folder)

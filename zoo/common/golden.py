@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.common.paths import shipped_folder
+
 DATATYPES = {
     np.dtype("float32"): "FP32",
     np.dtype("int64"): "INT64",
@@ -26,7 +28,7 @@ def tensor_json(name: str, array: np.ndarray) -> dict:
 def write_pair(path: Path, model: str, version: int, inputs: dict, outputs: dict, note: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pair = {
-        "model": model,
+        "model": shipped_folder(model).name,
         "version": str(version),
         "note": note,
         "tolerance": 1e-4,

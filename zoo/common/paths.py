@@ -11,3 +11,8 @@ def work_folder(name: str, setting: str) -> Path:
     folder = WORK / name / setting
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def shipped_folder(name: str) -> Path:
+    """The network itself, which takes tensors; the pipeline models/NAME asks it in its users' terms."""
+    return MODELS / f"{name}_tensors"

@@ -1,8 +1,8 @@
-"""Writes models/storyteller/samples.md: `python -m zoo.storyteller.sample`."""
+"""Writes models/storyteller_tensors/samples.md: `python -m zoo.storyteller.sample`."""
 
 from tokenizers import Tokenizer
 
-from zoo.common.paths import MODELS
+from zoo.common.paths import shipped_folder
 from zoo.common.session import open_session
 from zoo.storyteller.generate import generate
 
@@ -32,7 +32,7 @@ SEED, TEMPERATURE, TOP_P = 11, 0.8, 0.95
 
 
 def main() -> None:
-    folder = MODELS / "storyteller"
+    folder = shipped_folder("storyteller")
     session = open_session(folder / "1" / "model.onnx")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     told = generate(session, tokenizer, PROMPTS, seed=SEED, temperature=TEMPERATURE, top_p=TOP_P)

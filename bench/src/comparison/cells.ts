@@ -31,7 +31,7 @@ interface Work {
 
 const mlp: Work = { modelPath: mlpPath, input: 'input', shape: [1, mlpInputs], data: mlpRows(1) };
 const image: Work = {
-  modelPath: fileURLToPath(new URL('../../../models/image_mean/1/model.onnx', import.meta.url)),
+  modelPath: fileURLToPath(new URL('../../../tests/models/image_mean/1/model.onnx', import.meta.url)),
   input: 'image',
   shape: [1, 3, 224, 224],
   data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => Math.sin(index)),

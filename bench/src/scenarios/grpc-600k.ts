@@ -16,7 +16,7 @@ const works = [
 ];
 
 function pathOf(model: string): string {
-  return fileURLToPath(new URL(`../../../models/${model}/1/model.onnx`, import.meta.url));
+  return fileURLToPath(new URL(`../../../tests/models/${model}/1/model.onnx`, import.meta.url));
 }
 
 function contestantsFor(model: string): readonly Contestant[] {

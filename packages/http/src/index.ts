@@ -27,6 +27,13 @@ export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, Server
 export { OwnerRotation } from './wire/owner-rotation.ts';
 export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
-export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
+export {
+  type HttpServerOptions,
+  type HttpTlsOptions,
+  type ListeningServer,
+  type OnUpgrade,
+  serveHttp,
+  serveWire,
+} from './wire/serve.ts';
 export { TurnGate } from './wire/turn-gate.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

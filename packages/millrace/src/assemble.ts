@@ -10,11 +10,13 @@ import {
   type LibraryControl,
   type LibraryListener,
   type LiveDataPlane,
+  type LocalLaneOptions,
   ModelLibrary,
   measureProcess,
   pathRedactionFor,
   type ResultCache,
   Runners,
+  repositoryFiles,
   ServedModels,
   type ShadowOutcome,
   systemClock,
@@ -52,6 +54,8 @@ export interface AssemblyParts {
   readonly clock?: Clock;
   /** Says which graphs have independent rows; the analysis in a process of its own unless given. */
   readonly analyseRows?: AnalyseRows;
+  /** Called with what a worker process prints; if left out, nobody sees it. */
+  readonly onWorkerLine?: LocalLaneOptions['onWorkerLine'];
   /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
   readonly onShadow?: (model: string, version: string, outcome: ShadowOutcome) => void;
@@ -125,17 +129,19 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const starter = children && { spawn: children.spawn };
   const library = await ModelLibrary.open({
     paths,
-    reading: {
+    source: repositoryFiles(paths, {
       gpu: gpuSupportFrom(config),
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
       analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: programs.rowAnalyst, ...starter }).analyse,
-    },
+    }),
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: createLanes({
       ...starter,
       workerPath: parts.workerPath,
+      onWorkerLine: parts.onWorkerLine,
+      socketPaths: config.worker.sockets,
       sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),

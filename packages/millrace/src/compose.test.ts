@@ -15,7 +15,7 @@ import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
 import type { RunningServer } from './running-server.ts';
 
-const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
+const testModels = fileURLToPath(new URL('../../../tests/models', import.meta.url));
 const repositories: ModelRepository[] = [];
 const servers: RunningServer[] = [];
 const lines: string[] = [];
@@ -26,11 +26,11 @@ afterEach(async () => {
   lines.length = 0;
 });
 
-/** With copies of these demo models; removed after the test. */
+/** With copies of these test models; removed after the test. */
 function repositoryOf(...names: readonly string[]): ModelRepository {
   const made = new ModelRepository();
   repositories.push(made);
-  for (const name of names) made.copy(join(demoModels, name));
+  for (const name of names) made.copy(join(testModels, name));
   return made;
 }
 

@@ -23,7 +23,7 @@ import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
-import { closeListeners, drainListeners, type Listeners, openListeners } from './listeners.ts';
+import { closeListeners, drainListeners, type Listeners, openListeners, replaceCertificates } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
@@ -56,6 +56,7 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
+    onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
     onUnreadable: (key) => logger.warn({ key }, 'unreadable traffic record ignored'),
   });
@@ -201,6 +202,7 @@ interface ServerParts {
 }
 
 class ComposedServer implements RunningServer {
+  readonly host: string;
   readonly httpUrl: string;
   readonly grpcUrl: string;
   readonly metricsUrl: string;
@@ -211,6 +213,7 @@ class ComposedServer implements RunningServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     const { http, grpc, metrics, management } = parts.listeners;
+    this.host = http.host;
     this.httpUrl = serverUrl(http.host, http.port, parts.scheme);
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
@@ -233,6 +236,10 @@ class ComposedServer implements RunningServer {
 
   onModelChange(listener: () => void): () => void {
     return this.#parts.watch.onModelChange(listener);
+  }
+
+  replaceCertificates(tls: Config['tls']): void {
+    replaceCertificates(this.#parts.listeners, { tls });
   }
 
   stopBeingReady(): void {

@@ -8,7 +8,10 @@ export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow
   readonly models: string | readonly string[];
   /** Which models are served and how much memory they may take: as `models` in the server's configuration. */
   readonly control?: Omit<NonNullable<Options['models']>, 'paths' | 'exitOnError' | 'strictReadiness'>;
-  /** Serve the models that load although others fail; otherwise one failure rejects `createEngine`. */
+  /**
+   * Models that cannot be served. Left out, the others are served, each failure is a process warning, and `createEngine`
+   * rejects only when none is left to serve. `false`: one failure rejects `createEngine`. `true`: none does.
+   */
   readonly allowFailures?: boolean;
   /** Let `handler` serve management too: anyone who can call it may load, unload and move labels. Off by default. */
   readonly serveManagement?: boolean;

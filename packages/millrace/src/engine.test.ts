@@ -28,11 +28,11 @@ const everyDatatype: readonly (readonly [Exclude<Datatype, 'BF16' | 'BYTES'>, In
 ];
 const identities = [...everyDatatype.map(([datatype]) => `identity_${datatype.toLowerCase()}`), 'identity_bytes'];
 
-const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
+const testModels = fileURLToPath(new URL('../../../tests/models', import.meta.url));
 const repositories: ModelRepository[] = [];
 const engines: EmbeddedEngine[] = [];
 
-/** With copies of these demo models; removed after the test. */
+/** With copies of these test models; removed after the test. */
 function repositoryOf(...names: readonly string[]): ModelRepository {
   const made = new ModelRepository();
   repositories.push(made);
@@ -40,7 +40,7 @@ function repositoryOf(...names: readonly string[]): ModelRepository {
 }
 
 function withDemo(made: ModelRepository, ...names: readonly string[]): ModelRepository {
-  for (const name of names) made.copy(join(demoModels, name));
+  for (const name of names) made.copy(join(testModels, name));
   return made;
 }
 
@@ -218,25 +218,41 @@ test('versions are addressed by number, and without one the highest answers', as
 });
 
 test.each(lanes)(
-  'a model that cannot be served rejects the engine on the %s lane, unless failures are allowed',
+  'a model that cannot be served is reported on the %s lane, and the others are served',
   async (lane) => {
     // The graph can be read, but names an operator that no engine has.
     const broken = Buffer.from(binaryModel('Add'));
     broken.write('Axx', broken.indexOf('Add'));
     const models = repositoryOf('add_sub').write('broken/1/model.onnx', broken).write('torn/1/model.onnx', 'text');
-    const refused = await createEngine({ models: models.path, worker: { lane } }).catch((error: unknown) => error);
+    const strict = { models: models.path, worker: { lane }, allowFailures: false };
+    const refused = await createEngine(strict).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigError);
     const sources = (refused as ConfigError).problems.map(({ source }) => source).join(' ');
     expect(sources).toContain('broken/1');
     expect(sources).toContain('torn');
 
-    const engine = await engineOf(models.path, { worker: { lane }, allowFailures: true });
+    const warnings: string[] = [];
+    const listen = ({ name, message }: Error): void => void (name === 'MillraceWarning' && warnings.push(message));
+    process.on('warning', listen);
+    const engine = await engineOf(models.path, { worker: { lane } });
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listen);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^a model cannot be served: .*torn/),
+      expect.stringMatching(/^a model cannot be served: broken\/1: .*Axx/),
+    ]);
     expect(engine.statuses().map(({ name, state }) => `${name} ${state}`)).toEqual([
       'add_sub ready',
       'broken failed',
       'torn failed',
     ]);
-    await expect(engine.infer('broken', {})).rejects.toMatchObject({ code: 'model-not-ready' });
+    const [failed, torn, ...none] = engine.failures();
+    expect([failed?.name, torn?.name, none]).toEqual(['broken', 'torn', []]);
+    expect(failed?.reason).toContain('No Op registered for Axx');
+    await expect(engine.infer('broken', {})).rejects.toMatchObject({
+      code: 'model-not-ready',
+      message: expect.stringMatching(/^Request for model 'broken' cannot be served now: .*No Op registered for Axx/),
+    });
     const row: InputValue = { shape: [1, 16], data: new Int32Array(16).fill(2) };
     const { outputs } = await engine.infer('add_sub', { INPUT0: row, INPUT1: row });
     expect(outputs.OUTPUT0?.data).toEqual(new Int32Array(16).fill(4));
@@ -256,8 +272,22 @@ test('management is an object, and a part of the handler only where that was ask
   expect(await statusOf(managed)).toBe(200);
 });
 
+test('models of which none can be served reject the engine, unless failures are allowed', async () => {
+  const worker = { lane: 'inline' } as const;
+  const torn = repositoryOf().write('torn/1/model.onnx', 'text').path;
+  await expect(createEngine({ models: torn, worker })).rejects.toThrow(/torn\/1\/model\.onnx/);
+  expect((await engineOf(torn, { worker, allowFailures: true })).failures()).toHaveLength(1);
+  const empty = repositoryOf().path;
+  await expect(createEngine({ models: empty, worker })).rejects.toThrow(
+    `${empty}: has no models; put one at NAME/1/model.onnx, or give control: { controlMode: 'poll' } to wait for one`,
+  );
+  expect((await engineOf(empty, { worker, control: { controlMode: 'poll' } })).statuses()).toEqual([]);
+});
+
 test('a folder that is not there and a setting that is wrong reject the engine as configuration problems', async () => {
-  await expect(createEngine({ models: '/nowhere/at/all' })).rejects.toBeInstanceOf(ConfigError);
+  const missing = await createEngine({ models: '/nowhere/at/all' }).catch((error: unknown) => error);
+  expect(missing).toBeInstanceOf(ConfigError);
+  expect((missing as Error).message).toMatch(/\/nowhere\/at\/all.* does not exist/);
   const options = { models: '.', queue: { modelRequestsMax: 0 } };
   await expect(createEngine(options)).rejects.toThrow('queue.modelRequestsMax');
 });
@@ -327,9 +357,12 @@ describe('an ensemble', () => {
     expect(outputs.twice_a?.data).toEqual(row(1).map((value) => 2 * value));
   });
 
-  test('whose step is missing rejects the engine with the reason', async () => {
+  test('whose step is missing is reported with the reason', async () => {
     const repository = repositoryOf('add_sub');
     repository.write('twice/config.pbtxt', twice.replace('"add_sub"', '"sub_add"'));
-    await expect(engineOf(repository.path)).rejects.toThrow(/its step "sub_add" is not ready/);
+    const engine = await engineOf(repository.path, { worker: { lane: 'inline' }, allowFailures: true });
+    expect(engine.failures()).toMatchObject([
+      { name: 'twice', reason: expect.stringMatching(/its step "sub_add" is not ready/) },
+    ]);
   });
 });

@@ -4,6 +4,7 @@ import {
   ConfigError,
   type ConfigProblem,
   cancellationFrom,
+  formatConfigProblem,
   InferenceError,
   neverCancelled,
   type Tensor,
@@ -41,6 +42,8 @@ export interface EmbeddedEngine {
   /** The inputs and outputs of a model. Names may have a version (`name:1`) or a label (`name@stable`), here and in `infer`. */
   model(name: string, version?: string): ModelView;
   statuses(): readonly ModelStatus[];
+  /** Those of the statuses that failed, with the reason, which calls of these models are rejected with too. */
+  failures(): readonly ModelStatus[];
   /** Labels, split and shadows of a model. */
   traffic(model: string): TrafficPolicy;
   /** Resolves when the change is in the store and in effect. Rejects with `conflict` when the revision has changed. */
@@ -57,7 +60,10 @@ export interface EmbeddedEngine {
   close(): Promise<void>;
 }
 
-/** Resolves when every model is ready or has failed. */
+/**
+ * Resolves when every model is ready or has failed: `failures()` lists the latter. Rejects with a `ConfigError` where no
+ * model can be served.
+ */
 export async function createEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const paths = modelPathsFrom(options);
   const { cache, control, queue, shadow, store, worker } = options;
@@ -82,7 +88,7 @@ interface EngineParts {
 }
 
 async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<EmbeddedEngine> {
-  const failures: ConfigProblem[] = [];
+  const unloaded: ConfigProblem[] = [];
   let isStarting: boolean = true;
   const assembly = await openServing(components, {
     paths,
@@ -91,19 +97,38 @@ async function createOn(components: Components, { config, paths, options }: Engi
     listener: {
       ...silentLibraryListener,
       modelFailed: ({ view }, reason) => {
-        if (isStarting) failures.push({ source: `${view.name}/${view.version}`, message: reason });
+        if (isStarting) unloaded.push({ source: `${view.name}/${view.version}`, message: reason });
       },
     },
     onFolderUnavailable: () => {},
     onSharedMemoryUnavailable: () => {},
   });
-  const { library } = assembly;
+  const { library, models } = assembly;
   library.start();
   await library.settled();
   isStarting = false;
-  const problems = [...library.problems, ...failures];
-  if (problems.length > 0 && options.allowFailures !== true) throw new ConfigError(problems);
+  const problems = [...library.problems, ...unloaded];
+  const isRefused = options.allowFailures === undefined ? isUseless(models, config) : options.allowFailures === false;
+  if (isRefused && problems.length > 0) throw new ConfigError(problems);
+  if (isUseless(models, config) && options.allowFailures !== true) throw new ConfigError(paths.map(noModelsIn));
+  if (options.allowFailures === undefined) for (const problem of problems) warnOf(problem);
   return new AssembledEngine(components, assembly, options.serveManagement === true);
+}
+
+/** No model is served, and the repository is not read again: in the other modes models may be added later. */
+function isUseless(models: Assembly['models'], config: Config): boolean {
+  return config.models.controlMode === 'none' && models.statuses().every(({ state }) => state === 'failed');
+}
+
+function noModelsIn(source: string): ConfigProblem {
+  const message =
+    "has no models; put one at NAME/1/model.onnx, or give control: { controlMode: 'poll' } to wait for one";
+  return { source, message };
+}
+
+function warnOf(problem: ConfigProblem): void {
+  const message = `a model cannot be served: ${formatConfigProblem(problem)}`;
+  process.emitWarning(message, { type: 'MillraceWarning', code: 'MILLRACE_MODEL_FAILED' });
 }
 
 class AssembledEngine implements EmbeddedEngine {
@@ -186,6 +211,10 @@ class AssembledEngine implements EmbeddedEngine {
 
   statuses(): readonly ModelStatus[] {
     return this.#assembly.models.statuses();
+  }
+
+  failures(): readonly ModelStatus[] {
+    return this.statuses().filter(({ state }) => state === 'failed');
   }
 
   traffic(model: string): TrafficPolicy {

@@ -8,6 +8,7 @@ import type {
   LoadFailure,
   ModelFailure,
   ServedModel,
+  WorkerLine,
   WorkerState,
 } from '@millrace/router/internal';
 import type { Logger } from './logging/logger.ts';
@@ -20,6 +21,9 @@ export class FleetWatch implements LibraryListener {
   /** Sharing decisions that have been logged. */
   readonly #logged = new WeakSet<object>();
   readonly #workers = new Map<WorkerId, WorkerState>();
+  /** The processes of the workers, by worker, and their groups, by process. */
+  readonly #processes = new Map<WorkerId, number>();
+  readonly #groups = new Map<number, string>();
   readonly #listeners = new Set<() => void>();
 
   constructor(logger: Logger, observer: DataPlaneObserver, metrics?: LifeCycleMetrics) {
@@ -147,6 +151,10 @@ export class FleetWatch implements LibraryListener {
 
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
     this.#logger.debug({ group, worker, pid }, 'worker started');
+    if (pid !== undefined) {
+      this.#processes.set(worker, pid);
+      this.#groups.set(pid, group);
+    }
     this.#setState(worker, 'starting');
   }
 
@@ -155,12 +163,21 @@ export class FleetWatch implements LibraryListener {
     this.#setState(worker, 'ready');
   }
 
+  /** What user code, or an engine, printed. Many lines in a short time are left out and counted. */
+  workerPrinted(pid: number, { stream, text, droppedLines }: WorkerLine): void {
+    const level = stream === 'stdout' ? 'info' : 'warn';
+    const group = this.#groups.get(pid);
+    this.#logger[level]({ group, pid, stream, text, ...(droppedLines === 0 ? {} : { droppedLines }) }, 'worker output');
+  }
+
   workerStopping(worker: WorkerId): void {
     this.#setState(worker, 'stopping');
   }
 
   workerGone(group: string, worker: WorkerId, reason: string, restartInMs: number | undefined): void {
     this.#setState(worker, undefined);
+    this.#groups.delete(this.#processes.get(worker) ?? -1);
+    this.#processes.delete(worker);
     if (restartInMs === undefined) {
       this.#logger.debug({ group, worker, reason }, 'worker stopped');
       return;

@@ -1,6 +1,7 @@
 /** The lanes of a server, each with its worker program. */
 import type { Lane } from '@millrace/protocol';
-import { createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
+import { createAttachedLane, createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
+import { contentOf, FileDigests } from '@millrace/worker/content';
 import { createInlineLane, inlineEngines } from '@millrace/worker/inline';
 import { programs } from './programs.ts';
 import { workerEnvironment } from './worker-environment.ts';
@@ -8,11 +9,19 @@ import { workerEnvironment } from './worker-environment.ts';
 export interface LanesOptions extends Omit<LocalLaneOptions, 'workerPath' | 'environment'> {
   /** The program of the local lane; Millrace's own unless given. */
   readonly workerPath: string | undefined;
+  /** Sockets of workers that run on their own; empty: workers are started here. */
+  readonly socketPaths: readonly string[];
 }
 
-export function createLanes({ workerPath, ...options }: LanesOptions): Readonly<Record<LaneName, Lane>> {
+export function createLanes({ workerPath, socketPaths, ...options }: LanesOptions): Readonly<Record<LaneName, Lane>> {
+  const inline = createInlineLane({ engines: inlineEngines });
+  if (socketPaths.length > 0) {
+    const digests = new FileDigests();
+    const attached = createAttachedLane({ socketPaths, describeContent: (spec) => contentOf(spec, digests) });
+    return { inline, local: attached, pipeline: attached };
+  }
   return {
-    inline: createInlineLane({ engines: inlineEngines }),
+    inline,
     local: createLocalLane({
       ...options,
       workerPath: workerPath ?? programs.worker,

@@ -8,6 +8,7 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
+  type ListeningServer,
   type OwnerOf,
   type ServerMemory,
   serveWire,
@@ -25,6 +26,8 @@ export interface Listeners {
   readonly metrics: HttpServer;
   /** Where management has a port or socket of its own. */
   readonly management: HttpServer | undefined;
+  /** Those of the above that use TLS. */
+  readonly encrypted: readonly ListeningServer[];
 }
 
 export interface ListenerParts {
@@ -51,6 +54,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
+  const encrypted: ListeningServer[] = [];
   const serve = async (handler: WireHandler, gate: Omit<GateOptions, 'onRefused'>, own: HttpServerOptions) => {
     const server = await serveWire(handler, {
       ...optionsFrom(config),
@@ -62,6 +66,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       onAcceptError,
     });
     open.push(server);
+    if (own.tls !== undefined) encrypted.push(server);
     return server;
   };
   const listen = async (handler: WireHandler, pages: PagesRule, address: ListenerAddress) => {
@@ -89,6 +94,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       grpc: await listen(api, pages, { host, port: grpcPort, tls }),
       metrics: await listen(metrics, noPages, { host, port: metricsPort, isForOperators: true }),
       management: management === undefined ? undefined : await openManagement(management),
+      encrypted,
     };
   } catch (error) {
     for (const server of open) await server.close();
@@ -103,6 +109,13 @@ export async function drainListeners({ http, grpc, management }: Listeners): Pro
 
 export async function closeListeners({ http, grpc, metrics, management }: Listeners): Promise<void> {
   await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close()]);
+}
+
+/** Throws a `ConfigError`, and leaves the certificates as they are, where the files cannot be used. */
+export function replaceCertificates({ encrypted }: Listeners, config: Pick<Config, 'tls'>): void {
+  const tls = tlsFrom(config);
+  if (tls === undefined) return;
+  for (const server of encrypted) server.replaceCertificates(tls);
 }
 
 type PagesRule = Pick<GateOptions, 'origins' | 'managementRefusal'>;
@@ -138,8 +151,8 @@ function optionsFrom({ http, memory }: Config): HttpServerOptions {
   };
 }
 
-/** Read once, so that a file that cannot be used is reported before anything listens. */
-function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
+/** Read as a whole, so that a file that cannot be used is reported before anything uses the others. */
+function tlsFrom({ tls }: Pick<Config, 'tls'>): HttpTlsOptions | undefined {
   if (tls.certificateFile === '') return undefined;
   const problems: ConfigProblem[] = [];
   const read = (field: string, file: string): Buffer | undefined => {

@@ -6,7 +6,7 @@ import type { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 
-export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable'> {
+export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable' | 'onWorkerLine'> {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
   readonly config: Config;

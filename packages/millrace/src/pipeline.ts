@@ -2,6 +2,7 @@
 export {
   type Datatype,
   type DecodeOptions,
+  decodeTexts,
   definePipeline,
   type GivenTensor,
   invalid,

@@ -18,6 +18,8 @@ export const programs = {
   worker: ofWorkerPackage('worker', 'main'),
   /** Runs pipelines. */
   pipelineWorker: ofWorkerPackage('pipeline-worker', 'pipeline-main'),
+  /** Runs models of any engine for the routers that attach to its socket. */
+  attachedWorker: ofWorkerPackage('attached-worker', 'attached-main'),
   /** Says what a pipeline declares. */
   pipelineDescriber: ofWorkerPackage('pipeline-describer', 'pipeline-describe'),
   /** Says whether the rows of a graph are independent: a large one would hold up every request. */

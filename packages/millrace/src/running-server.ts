@@ -22,6 +22,8 @@ export interface ExposureNotice {
 }
 
 export interface RunningServer {
+  /** The address that the ports are bound to, which the URLs replace by loopback where it means all addresses. */
+  readonly host: string;
   /** In the form of `serverUrl`. */
   readonly httpUrl: string;
   /** The same API on the port of gRPC. */
@@ -36,6 +38,11 @@ export interface RunningServer {
   models(): readonly ServedModelStatus[];
   /** Calls the listener after any model changed its state. Returns a function that removes it. */
   onModelChange(listener: () => void): () => void;
+  /**
+   * Reads the certificates again, for connections that are made from now on. Throws a `ConfigError`, and keeps those in
+   * use, where the files cannot be used.
+   */
+  replaceCertificates(tls: Config['tls']): void;
   /** From now on the server reports that it is not ready, and keeps serving. */
   stopBeingReady(): void;
   /** Accepts nothing new and resolves when everything in progress has been answered. */

@@ -9,8 +9,7 @@ import { analyseModel } from './rows/analyse-model.ts';
 import { analysisLimits } from './rows/interpreter.ts';
 import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
 
-const model = (path: string): Uint8Array =>
-  readFileSync(new URL(`../../../models/${path}/model.onnx`, import.meta.url));
+const model = (path: string): Uint8Array => readFileSync(new URL(`../../../${path}/model.onnx`, import.meta.url));
 const trap = (name: string): Uint8Array =>
   readFileSync(new URL(`../../../tests/oracle/corpus/traps/${name}.onnx`, import.meta.url));
 const analyse = (bytes: Uint8Array, limits = graphLimits) => analyseRows(byteSourceFromBytes(bytes), limits);
@@ -36,14 +35,14 @@ function nested(depth: number): Uint8Array {
 
 describe('the row analysis', () => {
   test.each([
-    'mlp/1',
-    'digits/1',
-    'sentiment/1',
-    'sentiment/2',
-    'listener/1',
-    'spotter/1',
-    'recommender/1',
-    'storyteller/1',
+    'tests/models/mlp/1',
+    'models/digits_tensors/1',
+    'models/sentiment_tensors/1',
+    'models/sentiment_tensors/2',
+    'models/listener_tensors/1',
+    'models/spotter_tensors/1',
+    'models/recommender_tensors/1',
+    'models/storyteller_tensors/1',
   ])('proves %s of the zoo', async (path) => {
     expect(await analyse(model(path))).toEqual({ kind: 'independent' });
   });
@@ -57,12 +56,12 @@ describe('the row analysis', () => {
   });
 
   test('a graph of more nodes than the limit is unknown', async () => {
-    const verdict = await analyse(model('digits/1'), { ...graphLimits, nodesMax: 3 });
+    const verdict = await analyse(model('models/digits_tensors/1'), { ...graphLimits, nodesMax: 3 });
     expect(verdict).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('more than 3 nodes') });
   });
 
   test('a graph of more bytes than the limit is unknown', async () => {
-    const verdict = await analyse(model('digits/1'), { ...graphLimits, bytesMax: 100 });
+    const verdict = await analyse(model('models/digits_tensors/1'), { ...graphLimits, bytesMax: 100 });
     expect(verdict).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('more than 100 bytes') });
   });
 
@@ -72,7 +71,7 @@ describe('the row analysis', () => {
   });
 
   test('a graph that takes more steps than the limit is unknown', async () => {
-    const read = await readModelProto(byteSourceFromBytes(model('digits/1')));
+    const read = await readModelProto(byteSourceFromBytes(model('models/digits_tensors/1')));
     const verdict = analyseModel(read, { ...analysisLimits, stepsMax: 3 });
     expect(verdict).toMatchObject({ kind: 'unknown', reason: 'the graph takes more than 3 steps' });
   });
@@ -89,7 +88,11 @@ describe('the row analysis', () => {
   });
 
   test('damaged files are unknown, whatever is damaged', async () => {
-    const originals = [model('sentiment/2'), trap('loop-state-transposed'), trap('function-in-a-function-rows')];
+    const originals = [
+      model('models/sentiment_tensors/2'),
+      trap('loop-state-transposed'),
+      trap('function-in-a-function-rows'),
+    ];
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...originals),

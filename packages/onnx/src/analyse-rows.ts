@@ -1,9 +1,7 @@
 import type { ByteSource } from './byte-source.ts';
 import { type GraphLimits, graphLimits } from './model/graph-limits.ts';
-import { readModelProto } from './model/read-model-proto.ts';
 import { withModelFile } from './model-file.ts';
 import type { RowVerdict } from './row-verdict.ts';
-import { analyseModel } from './rows/analyse-model.ts';
 
 /** Whether the rows of the model file at `path` are independent. Never rejects: an unreadable file is unknown. */
 export async function analyseRowsOfFile(path: string): Promise<RowVerdict> {
@@ -16,6 +14,11 @@ export async function analyseRowsOfFile(path: string): Promise<RowVerdict> {
 
 export async function analyseRows(source: ByteSource, limits: GraphLimits = graphLimits): Promise<RowVerdict> {
   try {
+    // Imported late: only one of the processes that read graphs analyses them, and the tables take a tenth of a worker's start.
+    const [{ readModelProto }, { analyseModel }] = await Promise.all([
+      import('./model/read-model-proto.ts'),
+      import('./rows/analyse-model.ts'),
+    ]);
     return analyseModel(await readModelProto(source, limits));
   } catch (error) {
     return notAnalysed(error);

@@ -7,8 +7,8 @@ import { analyseRowsOfFile } from './analyse-rows.ts';
 import { RowAnalyst } from './row-analyst.ts';
 
 const programPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-main');
-const model = new URL('../../../models/mlp/1/model.onnx', import.meta.url).pathname;
-const mixing = new URL('../../../models/slow/1/model.onnx', import.meta.url).pathname;
+const model = new URL('../../../tests/models/mlp/1/model.onnx', import.meta.url).pathname;
+const mixing = new URL('../../../tests/models/slow/1/model.onnx', import.meta.url).pathname;
 let folder = '';
 
 beforeEach(async () => {

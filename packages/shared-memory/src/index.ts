@@ -7,3 +7,4 @@ export { heapBytes } from './heap-bytes.ts';
 export { inFrameBytesMax } from './in-frame.ts';
 export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
 export { idleMappingsMax, MappingPool } from './mapping-pool.ts';
+export { takePeerUser } from './peer-user.ts';

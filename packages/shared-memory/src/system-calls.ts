@@ -23,6 +23,8 @@ export interface SystemCalls {
   /** An exclusive lock on the open file, without waiting; false when another holds it. */
   lock(descriptor: number): boolean;
   setEnvironment(name: string, value: string): void;
+  /** The user of the process at the other end of a connected Unix socket. */
+  peerUser(descriptor: number): number;
 }
 
 const closeOnExec = 1;
@@ -39,6 +41,8 @@ const setNoNewPrivileges = 38;
 const signalKill = 9;
 const lockExclusive = 2;
 const lockWithoutWaiting = 4;
+const socketLevel = 1;
+const peerCredentials = 17;
 const doNotWait = 0x40;
 const noSignal = 0x4000;
 const isReadable = 1;
@@ -72,6 +76,9 @@ function loadSystemCalls(): SystemCalls {
   const poll = library.func('int poll(void *descriptors, unsigned long count, int milliseconds)');
   const prctl = library.func('int prctl(int option, ...)');
   const flock = library.func('int flock(int descriptor, int operation)');
+  const getsockopt = library.func(
+    'int getsockopt(int descriptor, int level, int option, _Out_ int *value, _Inout_ unsigned int *bytes)',
+  );
   const setenv = library.func('int setenv(const char *name, const char *value, int replaces)');
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
@@ -125,5 +132,14 @@ function loadSystemCalls(): SystemCalls {
       throw new Error(`flock failed with errno ${koffi.errno()}`);
     },
     setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
+    peerUser(descriptor) {
+      // A struct ucred: process, user and group.
+      const credentials = new Int32Array(3);
+      must(
+        getsockopt(descriptor, socketLevel, peerCredentials, credentials, [credentials.byteLength]),
+        'getsockopt(SO_PEERCRED)',
+      );
+      return (credentials[1] as number) >>> 0;
+    },
   };
 }

@@ -13,6 +13,7 @@ import {
 import { heapBytes } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
 import { processorMsOfProcess } from './host/processor-time.ts';
+import { EngineSessions } from './host/sessions.ts';
 import { batchesMaxDefault, WorkerHost } from './host/worker-host.ts';
 
 export interface InlineLaneOptions {
@@ -23,10 +24,11 @@ export interface InlineLaneOptions {
 
 /** A lane in this process: a batch blocks the process while it runs, but needs no transfer to another one. */
 export function createInlineLane(options: InlineLaneOptions): Lane {
-  return { name: 'inline', open: (receive) => new InlineLink(options, receive) };
+  return { name: 'inline', life: 'started', open: (receive) => new InlineLink(options, receive) };
 }
 
 class InlineLink implements WorkerLink {
+  readonly identity = undefined;
   readonly pid = undefined;
   readonly #host: WorkerHost;
   readonly #receive: (message: FromWorker) => void;
@@ -38,7 +40,7 @@ class InlineLink implements WorkerLink {
   constructor({ engines, batchesMax = batchesMaxDefault }: InlineLaneOptions, receive: (message: FromWorker) => void) {
     this.#receive = receive;
     this.#host = new WorkerHost({
-      engines,
+      sessions: new EngineSessions(engines),
       batchesMax,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),

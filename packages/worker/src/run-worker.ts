@@ -2,11 +2,14 @@
  * Runs a worker process, with any engines. It inherits two descriptors from its router: 3, a socket for messages, and 4,
  * shared memory. It exits when the socket closes.
  */
+import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
+import { hostname } from 'node:os';
 import { confineChild, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
 import { RouterLink } from './host/router-link.ts';
 import { AttentiveWire, EventWire } from './host/router-wire.ts';
+import { EngineSessions } from './host/sessions.ts';
 
 const socketDescriptor = 3;
 const memoryDescriptor = 4;
@@ -30,6 +33,7 @@ export function runWorker(engines: readonly Engine[]): void {
     process.exit(exitCodeDefect);
   });
 
+  const incarnation = randomUUID();
   let isStopped = false;
   const isAttentive = engines.every((engine) => engine.isConcurrent !== true);
   const direct = isAttentive ? takeDirectSocket(socketDescriptor) : undefined;
@@ -37,7 +41,9 @@ export function runWorker(engines: readonly Engine[]): void {
 
   new RouterLink({
     wire,
-    engines,
+    sessions: new EngineSessions(engines),
+    // The router that started it has its own number for it: nobody else has to find it again.
+    identify: () => ({ id: `${hostname()}:${process.pid}`, incarnation, capacity: 0, loaded: [] }),
     takeMapping: (bytes) =>
       takeInheritedMapping(memoryDescriptor, bytes, (reason) => process.stderr.write(`${reason}\n`)),
     onStopped() {

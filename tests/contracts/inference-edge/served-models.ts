@@ -11,7 +11,7 @@ export const onnxDatatypes = (Object.keys(datatypes) as Datatype[]).filter((data
 
 export const queueRequestsMax = 8;
 
-const sequenceSum = join(repositoryRoot, 'models/sequence_sum');
+const sequenceSum = join(repositoryRoot, 'tests/models/sequence_sum');
 
 const parameter = (key: string, value: string | number) =>
   `parameters { key: "millrace.${key}" value { string_value: "${value}" } }\n`;

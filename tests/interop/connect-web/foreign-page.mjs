@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), 'foreign-page-'));
 const marker = path.join(folder, 'code-ran');
 mkdirSync(path.join(folder, 'models'));
-cpSync(path.join(root, 'models/mlp'), path.join(folder, 'models/mlp'), { recursive: true });
+cpSync(path.join(root, 'tests/models/mlp'), path.join(folder, 'models/mlp'), { recursive: true });
 
 const pages = createServer((_, response) => {
   response.setHeader('content-type', 'text/html');

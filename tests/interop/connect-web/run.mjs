@@ -40,7 +40,7 @@ const origin = `http://127.0.0.1:${page.address().port}`;
 const api = start([
   'packages/millrace/bin/millrace.js',
   'serve',
-  'models',
+  'tests/models',
   ...['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0', '--cors-origins', origin],
 ]);
 let apiUrl;

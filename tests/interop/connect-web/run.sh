@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Connect-ES in a real Chromium, gRPC-Web and Connect, streaming included, and what pages of foreign origins try. CACHE names the folder for what it installs, CHROMIUM the
+# Connect-ES in a real Chromium, gRPC-Web and Connect, streaming included, and what pages of foreign origins try. CACHE names the folder for what it installs (INSTALL_ONLY=1: and nothing else), CHROMIUM the
 # browser (default /usr/bin/chromium, Debian's package). Build first: npx tsc -b
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -12,6 +12,7 @@ mkdir -p "$folder"
 if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
   apt-get update -q && apt-get install -y -q --no-install-recommends chromium
 fi
+[ -z "${INSTALL_ONLY:-}" ] || exit 0
 cp tests/interop/connect-web/page.ts "$folder/page.ts"
 template='{"version":"v2","plugins":[{"local":"protoc-gen-es","out":"'$folder'/generated","opt":["target=ts"]}]}'
 for source in proto tests/interop/echo-service; do

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # grpcurl by reflection, ghz, and curl over both versions of HTTP, against a real server.
-# CACHE names the folder for what it installs. Build first: npx tsc -b
+# CACHE names the folder for what it installs (INSTALL_ONLY=1: and nothing else). Build first: npx tsc -b
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 1
 cache="${CACHE:-$PWD/.cache/ci}"
 mkdir -p "$cache/bin"
 [ -x "$cache/bin/grpcurl" ] || GOBIN="$cache/bin" go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4 || exit 1
 [ -x "$cache/bin/ghz" ] || GOBIN="$cache/bin" go install github.com/bojand/ghz/cmd/ghz@v0.93.0 || exit 1
+[ -z "${INSTALL_ONLY:-}" ] || exit 0
 
 work="$(mktemp -d)"
-node packages/millrace/bin/millrace.js serve models --http-port 0 --grpc-port 0 --metrics-port 0 >"$work/log" &
+node packages/millrace/bin/millrace.js serve tests/models --http-port 0 --grpc-port 0 --metrics-port 0 >"$work/log" &
 server_pid=$!
 trap 'kill "$server_pid" 2>/dev/null; rm -rf "$work"' EXIT
 field() { grep -o "\"$1\":\"http://[^\"]*\"" "$work/log" | head -n 1 | sed 's/.*http:\/\///; s/"$//'; }

@@ -16,7 +16,7 @@ from server import running_server  # noqa: E402
 
 @pytest.fixture(scope="session")
 def addresses():
-    with running_server("models") as found:
+    with running_server("tests/models", "models") as found:
         wait_until_ready(found["grpc"])
         yield found
 

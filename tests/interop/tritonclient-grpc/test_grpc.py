@@ -215,14 +215,14 @@ def slow_inputs(client):
 
 
 def test_a_pipeline_reads_a_photograph(client):
-    result = client.infer("photo_digit", [input_of("image", photo_of_three(), "BYTES")])
+    result = client.infer("digits", [input_of("image", photo_of_three(), "BYTES")])
     assert result.as_numpy("label").tolist() == [b"three"]
     assert result.as_numpy("digit").tolist() == [3]
-    assert result.as_numpy("score")[0] > 0.8
+    assert result.as_numpy("probability")[0] > 0.8
 
 
 def test_a_pipeline_refuses_what_is_no_photograph(client):
     torn = np.array([photo_of_three()[0][:900]], dtype=np.object_)
     with pytest.raises(InferenceServerException, match="input 'image' cannot be decoded") as refusal:
-        client.infer("photo_digit", [input_of("image", torn, "BYTES")])
+        client.infer("digits", [input_of("image", torn, "BYTES")])
     assert refusal.value.status() == "StatusCode.INVALID_ARGUMENT"

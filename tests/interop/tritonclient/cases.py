@@ -36,5 +36,5 @@ def mlp_rows(count, seed=7):
 
 
 def photo_of_three():
-    """A JPEG as a caller of models/photo_digit has it: a three, written by hand, off the middle of white paper."""
+    """A JPEG as a caller of models/digits has it: a three, written by hand, off the middle of white paper."""
     return np.array([pathlib.Path(__file__).with_name("three.jpg").read_bytes()], dtype=np.object_)

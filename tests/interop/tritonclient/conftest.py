@@ -13,7 +13,7 @@ from server import running_server
 
 @pytest.fixture(scope="session")
 def server_url():
-    with running_server("models") as addresses:
+    with running_server("tests/models", "models") as addresses:
         wait_until_ready(f"http://{addresses['http']}")
         yield addresses["http"]
 

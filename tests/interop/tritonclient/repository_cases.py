@@ -26,7 +26,7 @@ ensemble_scheduling { step {
 def write_explicit_repository(folder):
     """Two models, and an ensemble of one of them."""
     for name in ("mlp", "add_sub"):
-        shutil.copytree(ROOT / "models" / name, folder / name)
+        shutil.copytree(ROOT / "tests" / "models" / name, folder / name)
     (folder / "only_step").mkdir()
     (folder / "only_step" / "config.pbtxt").write_text(ENSEMBLE)
 
@@ -130,7 +130,7 @@ async def files_may_be_brought_under_a_name_of_their_own(repository):
     # Only files of versions can be brought, and the labels are none.
     for output in config["output"]:
         output.pop("label_filename", None)
-    content = (ROOT / "models" / "mlp" / "1" / "model.onnx").read_bytes()
+    content = (ROOT / "tests" / "models" / "mlp" / "1" / "model.onnx").read_bytes()
     await repository.load("brought", config=json.dumps(config), files={"file:1/model.onnx": content})
     assert await repository.states("brought") == [("1", "READY")]
     np.testing.assert_allclose(await repository.probabilities("brought", rows), expected, atol=1e-6)

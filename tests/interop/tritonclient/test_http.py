@@ -153,14 +153,14 @@ def test_wrong_inputs_are_refused_with_the_reason(client, shape, datatype, messa
 
 
 def test_a_pipeline_reads_a_photograph(client):
-    result = client.infer("photo_digit", [infer_input("image", photo_of_three(), "BYTES", True)])
+    result = client.infer("digits", [infer_input("image", photo_of_three(), "BYTES", True)])
     assert result.as_numpy("label").tolist() == [b"three"]
     assert result.as_numpy("digit").tolist() == [3]
-    assert result.as_numpy("score")[0] > 0.8
+    assert result.as_numpy("probability")[0] > 0.8
 
 
 def test_a_pipeline_refuses_what_is_no_photograph(client):
     torn = np.array([photo_of_three()[0][:900]], dtype=np.object_)
     with pytest.raises(InferenceServerException, match="input 'image' cannot be decoded") as refusal:
-        client.infer("photo_digit", [infer_input("image", torn, "BYTES", True)])
+        client.infer("digits", [infer_input("image", torn, "BYTES", True)])
     assert refusal.value.status() == "400"

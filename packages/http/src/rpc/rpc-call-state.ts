@@ -22,6 +22,7 @@ export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMe
   protected readonly bound: BoundMethod;
   protected readonly dialect: Dialect;
   timeoutMs: number | undefined = undefined;
+  subject = '';
   #metadata: RequestMetadata | undefined = undefined;
   #leading: MetadataWriter | undefined = undefined;
   #trailing: MetadataWriter | undefined = undefined;

@@ -44,6 +44,8 @@ export interface RpcCall {
   readonly query: string;
   /** For handlers that hold answers back: their memory is counted for the caller. */
   readonly memory: CallMemory;
+  /** What the call is about, for logs; empty until a handler sets it. */
+  subject: string;
   /** Ends the call with an error. */
   fail(error: unknown): void;
   /** Calls back once when the call has ended, in whatever way; at once when it has already ended. */

@@ -1,8 +1,9 @@
 /** Serves every version of HTTP on one port: ALPN or the first bytes tell which one a connection uses. */
+import assert from 'node:assert/strict';
 import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions, Server as TlsServer } from 'node:tls';
 import { ConfigError } from '@millrace/protocol';
 import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
@@ -62,13 +63,29 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
 const ciphers =
   'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
 
+const secureDefaults = {
+  minVersion: 'TLSv1.2',
+  ciphers,
+  // RFC 9113, 9.2.1 forbids renegotiation; nobody misses it.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} satisfies TlsOptions;
+
+/** A server that listens on a socket. */
+export interface ListeningServer extends HttpServer {
+  /**
+   * Uses other certificates for connections that are made from now on; those that are open keep theirs. Only for a server
+   * with TLS, and client certificates are demanded as before.
+   */
+  replaceCertificates(tls: HttpTlsOptions): void;
+}
+
 /** Serves a handler of the seam. */
-export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {}): Promise<ListeningServer> {
   return serveWire(wireHandlerFrom(handler, options.onError ?? warn), options);
 }
 
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
-export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<ListeningServer> {
   checkSharedLimiter(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
   await server.listen(
@@ -98,7 +115,7 @@ function checkSharedLimiter(options: HttpServerOptions): void {
 }
 type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
-class WireServer implements HttpServer {
+class WireServer implements ListeningServer {
   host = '';
   port = 0;
   readonly #shared: SharedHost;
@@ -136,10 +153,7 @@ class WireServer implements HttpServer {
 
   #createTlsServer(options: HttpTlsOptions, limits: HttpLimits): Server {
     const server = createTlsServer({
-      minVersion: 'TLSv1.2',
-      ciphers,
-      // RFC 9113, 9.2.1 forbids renegotiation; nobody misses it.
-      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ...secureDefaults,
       ...options,
       ALPNProtocols: ['h2', 'http/1.1'],
       allowHalfOpen: true,
@@ -175,6 +189,11 @@ class WireServer implements HttpServer {
         resolve();
       });
     });
+  }
+
+  replaceCertificates(tls: HttpTlsOptions): void {
+    assert(this.#server instanceof TlsServer, 'certificates of a server without TLS');
+    this.#server.setSecureContext({ ...secureDefaults, ...tls });
   }
 
   drain(): Promise<void> {

@@ -154,6 +154,7 @@ export const inferCommand: CommandSpec = {
   examples: [
     'millrace infer mlp --random',
     `millrace infer add --input 'a=[1, 2]' --input 'b=[3, 4]'`,
+    'millrace infer photo_digit --input image=@photo.jpg',
     'millrace infer mlp --data request.json --json',
   ],
   argumentsMax: 1,
@@ -180,7 +181,12 @@ export const inferCommand: CommandSpec = {
     {
       title: 'Request',
       flags: [
-        { flag: 'input', placeholder: 'NAME=JSON', description: 'Values of one input.', isList: true },
+        {
+          flag: 'input',
+          placeholder: 'NAME=JSON|@FILE',
+          description: 'Values of one input, or a file with its bytes: for BYTES one element, else the raw elements.',
+          isList: true,
+        },
         {
           flag: 'shape',
           placeholder: 'NAME=N,N,…',

@@ -71,3 +71,18 @@ test('a model that takes nothing but bytes is chosen only when there is no other
   expect(exampleCommand(url, [photo, larger])).toContain('/larger/infer');
   expect(exampleCommand(url, [photo])).toContain('/photo/infer');
 });
+
+test('a model that takes text is chosen before all others, with a sentence', () => {
+  const tiny = servedModelStatus({ name: 'tiny', inputs: [input('FP32', [1])] });
+  const both = servedModelStatus({
+    name: 'both',
+    inputs: [input('BYTES', [1], { name: 'text' }), input('INT32', [2])],
+  });
+  const review = servedModelStatus({ name: 'review', inputs: [input('BYTES', [-1], { name: 'text' })] });
+  const echo = { ...review, name: 'echo', outputs: review.inputs };
+  const args = shellArguments(exampleCommand(url, [tiny, echo, both, review]) ?? '');
+  expect(args[2]).toBe(`${url}/v2/models/review/infer`);
+  expect(JSON.parse(args[4] ?? '')).toEqual({
+    inputs: [{ name: 'text', shape: [1], datatype: 'BYTES', data: ['What a wonderful day!'] }],
+  });
+});

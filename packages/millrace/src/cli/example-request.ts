@@ -1,6 +1,6 @@
 /**
- * A request that a person can paste: valid JSON for a small model that is ready, made from its inputs. A model that does
- * not return its inputs unchanged is preferred.
+ * A request that a person can paste: valid JSON for a small model that is ready, made from its inputs. Preferred is a model that
+ * takes text, which everyone can read and change, and one that does not return its inputs unchanged.
  */
 import type { Datatype, TensorSpec } from '@millrace/protocol';
 import type { ServedModelStatus } from '../running-server.ts';
@@ -14,6 +14,10 @@ const exampleValues: Readonly<Partial<Record<Datatype, unknown>>> = {
   FP32: 0.5,
   FP64: 0.5,
 };
+
+/** Names that people give to inputs of text; other BYTES may as well be files. */
+const textNames: ReadonlySet<string> = new Set(['text', 'texts', 'prompt', 'query', 'question', 'sentence']);
+const exampleText = 'What a wonderful day!';
 
 /** What JSON cannot carry to every server. */
 const binaryOnly: ReadonlySet<Datatype> = new Set(['FP16', 'BF16']);
@@ -38,6 +42,10 @@ function isEcho({ inputs, outputs }: ServedModelStatus): boolean {
   return inputs.length === 1 && outputs.length === 1 && inputs.map(form).join() === outputs.map(form).join();
 }
 
+function isText({ name, datatype }: TensorSpec): boolean {
+  return datatype === 'BYTES' && textNames.has(name);
+}
+
 function hasNumbers(model: ServedModelStatus): boolean {
   return neededInputs(model).some(({ datatype }) => datatype !== 'BYTES');
 }
@@ -52,7 +60,8 @@ export function exampleCommand(httpUrl: string, models: readonly ServedModelStat
   );
   const telling = pasteable.filter((model) => !isEcho(model));
   // A model with only BYTES inputs often takes a file, and a text on the command line is not a valid one.
-  const small = telling.find(hasNumbers) ?? telling[0] ?? pasteable[0];
+  const takesText = telling.find((model) => neededInputs(model).every(isText));
+  const small = takesText ?? telling.find(hasNumbers) ?? telling[0] ?? pasteable[0];
   if (small !== undefined) {
     const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;
     return `curl -s ${shellQuoted(url)} -d ${shellQuoted(JSON.stringify(exampleBody(small)))}`;
@@ -67,7 +76,8 @@ function exampleBody(model: ServedModelStatus): unknown {
     inputs: neededInputs(model).map((input) => {
       const shape = exampleShape(input);
       const length = shape.reduce((product, size) => product * size, 1);
-      const data = new Array<unknown>(length).fill(exampleValues[input.datatype] ?? 1);
+      const value = isText(input) ? exampleText : (exampleValues[input.datatype] ?? 1);
+      const data = new Array<unknown>(length).fill(value);
       return { name: input.name, shape, datatype: input.datatype, data };
     }),
   };

@@ -4,6 +4,7 @@ export const exitCodes = {
   failure: 1,
   configuration: 2,
   /** 128 plus the number of the signal, as shells expect. */
+  hungUp: 129,
   interrupted: 130,
   terminated: 143,
 } as const;

@@ -8,6 +8,7 @@ const exitCodeHelp = [
   ['0', 'success; a server that was told to stop has finished its requests'],
   ['1', 'failure: of the start, a model or a request'],
   ['2', 'the configuration or the command line is wrong; nothing was opened'],
+  ['129', 'the terminal was closed'],
   ['130, 143', 'ended at once by a second SIGINT or SIGTERM'],
 ] as const;
 

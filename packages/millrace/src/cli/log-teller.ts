@@ -14,8 +14,10 @@ export class LogTeller {
   }
 
   begin(version: string): void {
-    const { httpUrl, grpcUrl, metricsUrl, managementUrl } = this.#server;
-    this.#logger.info({ version, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
+    const { host, httpUrl, grpcUrl, metricsUrl, managementUrl } = this.#server;
+    // Whatever the level, short of silence: where the system chose the port, nothing else says which.
+    const logger = this.#logger.level === 'silent' ? this.#logger : this.#logger.child({}, { level: 'info' });
+    logger.info({ version, host, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
     for (const { message, host, advice } of this.#server.notices) this.#logger.warn({ host, advice }, message);
   }
 

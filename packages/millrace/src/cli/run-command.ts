@@ -26,6 +26,10 @@ export interface CommandEnvironment {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly signals: SignalSource;
+  /** Whether the process has a terminal now. */
+  readonly hasTerminal: () => boolean;
+  /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
+  readonly watchParent: (onGone: () => void) => () => void;
   readonly startServer: StartServer;
   readonly fetch: typeof fetch;
   readonly delay: Delay;
@@ -65,13 +69,16 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
   switch (command.name) {
     case 'serve':
       return serve({
-        config: loadConfig(parsed, parts.environment, parts.cwd),
+        loadConfig: () => loadConfig(parsed, parts.environment, parts.cwd),
         version: parts.version,
         startServer: parts.startServer,
         terminal: terminalOf(parts.stdout, parts.environment),
         complain: (text) => void parts.stderr.write(`millrace: ${text}\n`),
         signals: parts.signals,
+        hasTerminal: parts.hasTerminal,
+        watchParent: parts.watchParent,
         delay: parts.delay,
+        now: parts.now,
         exitNow: parts.exitNow,
       });
     case 'models':

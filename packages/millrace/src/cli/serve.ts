@@ -1,15 +1,19 @@
-/** `millrace serve`: starts the server, reports its state, and stops it on a signal: not ready, drained, closed. */
+/**
+ * `millrace serve`: starts the server, reports its state, reloads its configuration on SIGHUP, and stops it on another
+ * signal: not ready, drained, closed.
+ */
 import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
 import type { RunningServer, ServedModelStatus, StartServer } from '../running-server.ts';
 import { paintOf, type Terminal } from '../terminal.ts';
+import { ConfigReloader } from './config-reloader.ts';
 import { exitCodes } from './exit-codes.ts';
 import { LogTeller } from './log-teller.ts';
 import { startFailureText } from './start-failure.ts';
 import { StartScreen } from './start-screen.ts';
 
-export type StopSignal = 'SIGINT' | 'SIGTERM';
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** The part of `process` that reports signals. */
 export interface SignalSource {
@@ -21,14 +25,21 @@ export interface SignalSource {
 export type Delay = (ms: number, signal?: AbortSignal) => Promise<void>;
 
 export interface ServeParts {
-  readonly config: Config;
+  /** Reads the configuration: at the start, and again on SIGHUP. Throws a `ConfigError`. */
+  readonly loadConfig: () => Config;
   readonly version: string;
   readonly startServer: StartServer;
   readonly terminal: Terminal;
   /** Writes one line to standard error. */
   readonly complain: (text: string) => void;
   readonly signals: SignalSource;
+  /** Whether the process has a terminal now. */
+  readonly hasTerminal: () => boolean;
+  /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
+  readonly watchParent: (onGone: () => void) => () => void;
   readonly delay: Delay;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly now: () => number;
   /** Ends the process at once. */
   readonly exitNow: (code: number) => void;
 }
@@ -37,7 +48,8 @@ type EndReason = { readonly kind: 'signal'; readonly signal: StopSignal } | { re
 
 /** Resolves with the exit code when the server has stopped. */
 export async function serve(parts: ServeParts): Promise<number> {
-  const { config, terminal, signals } = parts;
+  const { terminal, signals } = parts;
+  const config = parts.loadConfig();
   const logger = createLogger({
     config,
     isTerminal: terminal.isTerminal,
@@ -45,7 +57,16 @@ export async function serve(parts: ServeParts): Promise<number> {
     write: (text) => terminal.write(text),
   });
   const end = deferred<EndReason>();
-  const unlisten = listenForSignals(signals, end.resolve, parts.exitNow);
+  const reloader = new ConfigReloader({ config, loadConfig: parts.loadConfig, logger });
+  const unlisten = listenForSignals({
+    signals,
+    end: end.resolve,
+    exitNow: parts.exitNow,
+    reload: () => reloader.reload(),
+    hasTerminal: parts.hasTerminal,
+    watchParent: parts.watchParent,
+    now: parts.now,
+  });
   try {
     let server: RunningServer;
     try {
@@ -57,7 +78,7 @@ export async function serve(parts: ServeParts): Promise<number> {
       return exitCodes.failure;
     }
     try {
-      return await runUntilEnd(parts, logger, server, end);
+      return await runUntilEnd(parts, { logger, reloader, server, end });
     } finally {
       await server.close();
     }
@@ -66,13 +87,16 @@ export async function serve(parts: ServeParts): Promise<number> {
   }
 }
 
-async function runUntilEnd(
-  parts: ServeParts,
-  logger: Logger,
-  server: RunningServer,
-  end: Deferred<EndReason>,
-): Promise<number> {
-  const { config, terminal } = parts;
+interface Run {
+  readonly logger: Logger;
+  readonly reloader: ConfigReloader;
+  readonly server: RunningServer;
+  readonly end: Deferred<EndReason>;
+}
+
+async function runUntilEnd(parts: ServeParts, { logger, reloader, server, end }: Run): Promise<number> {
+  const { terminal } = parts;
+  const { config } = reloader;
   const hasScreen = terminal.isTerminal && isPretty({ config, isTerminal: true });
   const screen = hasScreen ? new StartScreen(terminal, server, config.models) : undefined;
   const teller = new LogTeller(logger, server);
@@ -87,6 +111,7 @@ async function runUntilEnd(
   else screen.begin(parts.version);
   const stopUpdates = server.onModelChange(update);
   update();
+  reloader.started(server);
 
   const reason = await end.promise;
   stopUpdates();
@@ -96,13 +121,17 @@ async function runUntilEnd(
     return exitCodes.failure;
   }
   if (screen === undefined) logger.info({ signal: reason.signal }, 'stopping');
-  else screen.stopping(reason.signal, config.shutdown.drainSecondsMax);
-  await stop(parts, logger, server);
-  return exitCodes.ok;
+  else screen.stopping(reason.signal, reloader.config.shutdown.drainSecondsMax);
+  await stop(parts, logger, server, reloader.config.shutdown);
+  return reason.signal === 'SIGHUP' ? exitCodes.hungUp : exitCodes.ok;
 }
 
-async function stop(parts: ServeParts, logger: Logger, server: RunningServer): Promise<void> {
-  const { noticeSeconds, drainSecondsMax } = parts.config.shutdown;
+async function stop(
+  parts: ServeParts,
+  logger: Logger,
+  server: RunningServer,
+  { noticeSeconds, drainSecondsMax }: Config['shutdown'],
+): Promise<void> {
   server.stopBeingReady();
   if (noticeSeconds > 0) await parts.delay(noticeSeconds * 1000);
   const isOver = new AbortController();
@@ -118,27 +147,53 @@ async function stop(parts: ServeParts, logger: Logger, server: RunningServer): P
   }
 }
 
-/** The first signal stops the server in order, the second ends the process at once. */
-function listenForSignals(
-  signals: SignalSource,
-  end: (reason: EndReason) => void,
-  exitNow: (code: number) => void,
-): () => void {
-  let isEnding = false;
-  const listenerOf = (signal: StopSignal, code: number) => (): void => {
-    if (isEnding) exitNow(code);
-    isEnding = true;
-    end({ kind: 'signal', signal });
+/**
+ * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a supervisor SIGTERM, to all
+ * processes of a group, and npm among them passes it on to the server, which has it already.
+ */
+export const repeatedSignalMs = 1000;
+
+interface SignalParts extends Pick<ServeParts, 'signals' | 'exitNow' | 'hasTerminal' | 'watchParent' | 'now'> {
+  readonly end: (reason: EndReason) => void;
+  readonly reload: () => void;
+}
+
+/**
+ * The first signal stops the server in order, the second ends the process at once. SIGHUP reloads, except where it means
+ * what it is named after: the terminal that the server was started on is gone.
+ */
+function listenForSignals(parts: SignalParts): () => void {
+  const { signals, end, exitNow, reload, hasTerminal, now } = parts;
+  const hadTerminal = hasTerminal();
+  let first: { readonly signal: StopSignal; readonly at: number } | undefined;
+  const stopWith = (signal: StopSignal): void => {
+    if (first === undefined) {
+      first = { signal, at: now() };
+      end({ kind: 'signal', signal });
+    } else if (signal !== first.signal || now() - first.at >= repeatedSignalMs) exitNow(exitCodeOf[signal]);
   };
-  const onInterrupt = listenerOf('SIGINT', exitCodes.interrupted);
-  const onTerminate = listenerOf('SIGTERM', exitCodes.terminated);
-  signals.on('SIGINT', onInterrupt);
-  signals.on('SIGTERM', onTerminate);
+  const listeners: Readonly<Record<StopSignal, () => void>> = {
+    SIGINT: () => stopWith('SIGINT'),
+    SIGTERM: () => stopWith('SIGTERM'),
+    SIGHUP: () => {
+      if (hadTerminal && !hasTerminal()) stopWith('SIGHUP');
+      else if (first === undefined) reload();
+    },
+  };
+  const entries = Object.entries(listeners) as [StopSignal, () => void][];
+  for (const [signal, listener] of entries) signals.on(signal, listener);
+  const unwatch = parts.watchParent(() => stopWith('SIGTERM'));
   return () => {
-    signals.off('SIGINT', onInterrupt);
-    signals.off('SIGTERM', onTerminate);
+    unwatch();
+    for (const [signal, listener] of entries) signals.off(signal, listener);
   };
 }
+
+const exitCodeOf: Readonly<Record<StopSignal, number>> = {
+  SIGINT: exitCodes.interrupted,
+  SIGTERM: exitCodes.terminated,
+  SIGHUP: exitCodes.hungUp,
+};
 
 /** A failure is not a reason to stop where other versions served before keep serving. */
 function isStartFailure({ state, isTolerated }: ServedModelStatus): boolean {

@@ -36,7 +36,7 @@ export class StartScreen {
       '',
       `  ${paint('bold', 'Millrace')} ${paint('dim', version)}`,
       '',
-      `  ${paint('dim', 'API')}      ${paint('cyan', this.#server.httpUrl)}`,
+      `  ${paint('dim', 'API')}      ${paint('cyan', this.#server.httpUrl)}${this.#boundText()}`,
       `  ${paint('dim', 'gRPC')}     ${paint('cyan', this.#server.grpcUrl)}`,
       `  ${paint('dim', 'Metrics')}  ${paint('cyan', this.#server.metricsUrl)}`,
       ...(managementUrl === undefined ? [] : [`  ${paint('dim', 'Manage')}   ${paint('cyan', managementUrl)}`]),
@@ -49,6 +49,12 @@ export class StartScreen {
       this.#lines(`  ${paint('dim', `loading ${namesText(loading.map(titleOf))}`)}`, '');
     }
     this.update();
+  }
+
+  /** Where the server is bound to other addresses than that of its URL. */
+  #boundText(): string {
+    const { host } = this.#server;
+    return host === '0.0.0.0' || host === '::' ? this.#paint('dim', `  (all addresses: ${host})`) : '';
   }
 
   /** Shows the models that became ready or failed since the last call and, once none is loading, an example command. */

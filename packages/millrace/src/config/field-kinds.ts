@@ -14,6 +14,8 @@ export interface FieldNaming {
   readonly description: string;
   /** Names that people may try instead; used to suggest this one. */
   readonly synonyms?: readonly string[];
+  /** Whether SIGHUP applies a new value to a running server; otherwise it takes a restart. */
+  readonly isReloadable?: boolean;
 }
 
 export interface ConfigField<T> extends FieldNaming {
@@ -345,6 +347,27 @@ export function socketPath(naming: Naming<string>): ConfigField<string> {
       if ('problem' in parsed || Buffer.byteLength(parsed.value) <= socketPathBytesMax) return parsed;
       return {
         problem: `must have at most ${socketPathBytesMax} bytes as a full path, not ${Buffer.byteLength(parsed.value)}`,
+      };
+    },
+  };
+}
+
+/** The kernel connects to no longer path. */
+const connectedPathBytesMax = 107;
+
+/** Unix sockets that others listen on. */
+export function socketPaths(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
+  const plain = paths(naming);
+  return {
+    ...plain,
+    takes: `${plain.takes}; at most ${connectedPathBytesMax} bytes each`,
+    parse(written, folder) {
+      const parsed = plain.parse(written, folder);
+      if ('problem' in parsed) return parsed;
+      const long = parsed.value.find((one) => Buffer.byteLength(one) > connectedPathBytesMax);
+      if (long === undefined) return parsed;
+      return {
+        problem: `must have at most ${connectedPathBytesMax} bytes each as full paths, not ${Buffer.byteLength(long)}`,
       };
     },
   };

@@ -24,6 +24,7 @@ import {
   portOrSame,
   seconds,
   socketPath,
+  socketPaths,
 } from './field-kinds.ts';
 
 const KiB = 1024;
@@ -207,18 +208,21 @@ export const fields = {
   tls: {
     certificateFile: file({
       flag: 'tls-certificate-file',
+      isReloadable: true,
       synonyms: ['tls-cert', 'ssl-certfile', 'grpc-server-cert'],
       description: 'Certificate chain in PEM. With it the HTTP and gRPC ports speak TLS; /metrics stays plain.',
       default: '',
     }),
     keyFile: file({
       flag: 'tls-key-file',
+      isReloadable: true,
       synonyms: ['tls-key', 'ssl-keyfile', 'grpc-server-key'],
       description: 'Private key of the certificate, in PEM.',
       default: '',
     }),
     clientAuthorityFile: file({
       flag: 'tls-client-authority-file',
+      isReloadable: true,
       synonyms: ['tls-ca', 'client-ca', 'grpc-root-cert'],
       description: 'Authorities in PEM. With it clients must present a certificate signed by one of them.',
       default: '',
@@ -227,8 +231,9 @@ export const fields = {
   log: {
     level: choice({
       flag: 'log-level',
+      isReloadable: true,
       synonyms: ['verbosity', 'log-verbose'],
-      description: 'Least severe messages to log.',
+      description: 'Least severe messages to log. The line with the addresses is written at every level but silent.',
       default: 'info',
       choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
       placeholder: 'LEVEL',
@@ -250,6 +255,7 @@ export const fields = {
   shutdown: {
     noticeSeconds: seconds({
       flag: 'shutdown-notice-seconds',
+      isReloadable: true,
       description:
         'How long to keep serving, reported as not ready, after SIGTERM, so that load balancers stop sending requests first.',
       default: 0,
@@ -258,6 +264,7 @@ export const fields = {
     }),
     drainSecondsMax: seconds({
       flag: 'drain-seconds-max',
+      isReloadable: true,
       synonyms: ['exit-timeout-secs', 'grace-period', 'shutdown-timeout'],
       description: 'How long requests in progress may take to finish before the server closes anyway.',
       default: 30,
@@ -574,6 +581,12 @@ export const fields = {
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
+    }),
+    sockets: socketPaths({
+      flag: 'worker-socket',
+      description:
+        'Sockets of workers that run on their own (`millrace-worker`) and that other servers may share: models run there, and this server starts no workers. Empty: it starts its own.',
+      default: [],
     }),
     user: account({
       flag: 'worker-user',

@@ -505,6 +505,32 @@ test.each<[string, Sources, string[]]>([
     ['--worker-user: worker.user: has no effect on models in the server process; worker.lane must be local'],
   ],
   [
+    'settings of workers that are not started here',
+    {
+      flags: [
+        flag('worker-socket', '/run/w'),
+        flag('worker-user', 'nobody'),
+        flag('shared-memory', 'true'),
+        flag('model-memory-budget', '1GiB'),
+      ],
+    },
+    [
+      '--worker-user: worker.user: has no effect on the workers of worker.sockets; start them as that user',
+      '--shared-memory: worker.sharedMemory: has no effect with worker.sockets: no memory is shared with those workers',
+      '--model-memory-budget: models.memoryBudget: cannot be kept with worker.sockets: other servers may use the memory of those workers',
+    ],
+  ],
+  [
+    'sockets of workers for models that run in the server',
+    { flags: [flag('worker-socket', '/run/w'), flag('lane', 'inline')] },
+    ['--worker-socket: worker.sockets: has no effect while worker.lane is inline; remove one of them'],
+  ],
+  [
+    'a socket whose path is too long',
+    { flags: [flag('worker-socket', `/run/${'w'.repeat(103)}`)] },
+    ['--worker-socket: worker.sockets: must have at most 107 bytes each as full paths, not 108'],
+  ],
+  [
     'a user that cannot be one',
     { flags: [flag('worker-user', 'no body')] },
     ['--worker-user: worker.user: must be a name or number, or nothing, not "no body"'],

@@ -96,6 +96,7 @@ class Resolution {
     this.#checkManagement(config);
     this.#checkTls(config.tls);
     this.#checkWorkerUser(config.worker);
+    this.#checkAttachedWorkers(config);
   }
 
   /** Models to load at the start are refused in other modes, as Triton does: there the repository decides. */
@@ -163,6 +164,26 @@ class Resolution {
     if (user !== '' && lane === 'inline') {
       const message = 'has no effect on models in the server process; worker.lane must be local';
       this.#conflict('worker.user', 'worker.lane', message);
+    }
+  }
+
+  /** Refuses settings of workers that this server does not start: they would be ignored silently. */
+  #checkAttachedWorkers({ worker, models }: Config): void {
+    if (worker.sockets.length === 0) return;
+    const refuse = (path: string, message: string): void => this.#conflict(path, 'worker.sockets', message);
+    if (worker.lane === 'inline')
+      refuse('worker.sockets', 'has no effect while worker.lane is inline; remove one of them');
+    if (worker.user !== '')
+      refuse('worker.user', 'has no effect on the workers of worker.sockets; start them as that user');
+    for (const path of ['worker.sharedMemory', 'worker.sharedMemoryBytes']) {
+      if (this.#writers.has(path))
+        refuse(path, 'has no effect with worker.sockets: no memory is shared with those workers');
+    }
+    if (models.memoryBudget !== 0) {
+      refuse(
+        'models.memoryBudget',
+        'cannot be kept with worker.sockets: other servers may use the memory of those workers',
+      );
     }
   }
 

@@ -1,5 +1,6 @@
 /** A log line for every request, when the operator asked for it (`log.requests`). */
 import type { HttpHandler, HttpResponse, Interceptor } from '@millrace/http';
+import { InferenceError, quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { Logger } from './logger.ts';
 
 /** `now` gives milliseconds on a clock that only goes forward. */
@@ -38,7 +39,7 @@ export function withAccessLog(handler: HttpHandler, logger: Logger, now: () => n
   };
 }
 
-/** The same for calls of gRPC, gRPC-Web and Connect. */
+/** The same for calls of gRPC, gRPC-Web and Connect, with the model, unless it is a stream of many, and the code of an error. */
 export function rpcAccessLog(logger: Logger, now: () => number): Interceptor {
   return (call, next) => {
     const startedAt = now();
@@ -47,7 +48,9 @@ export function rpcAccessLog(logger: Logger, now: () => number): Interceptor {
         {
           protocol: call.protocol,
           path: `/${call.service}/${call.method}`,
+          ...(call.subject === '' ? {} : { model: shortened(call.subject, quotedCharactersMax) }),
           status: error?.code ?? 'ok',
+          ...(error?.cause instanceof InferenceError ? { code: error.cause.code } : {}),
           durationMs: Math.round((now() - startedAt) * 1000) / 1000,
           peer: call.peer.address,
         },

@@ -20,6 +20,8 @@ export async function runArguments(given: Given): Promise<Written> {
     stdout: { write: (text) => stdout.push(text) },
     stderr: { write: (text) => stderr.push(text) },
     signals: { on: () => undefined, off: () => undefined },
+    hasTerminal: () => false,
+    watchParent: () => () => {},
     startServer: () => Promise.reject(new Error('not here')),
     fetch,
     delay: () => Promise.resolve(),

@@ -23,11 +23,14 @@ const startServer: StartServer = async (config) => {
     httpUrl: serverUrl(config.server.host, port),
     models: () => double.models(),
     onModelChange: (listen) => double.onModelChange(listen),
+    replaceCertificates: () => double.replaceCertificates(),
     stopBeingReady: () => double.stopBeingReady(),
     drain: () => double.drain(),
     close: () => new Promise((resolve) => listener.close(() => resolve())),
   };
 };
+
+let time = 0;
 
 process.exitCode = await runCommand({
   args,
@@ -38,9 +41,15 @@ process.exitCode = await runCommand({
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,
+  hasTerminal: () => false,
+  watchParent: () => () => {},
   startServer,
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
-  now: () => performance.now(),
+  // Every signal counts, however soon it follows another.
+  now: () => {
+    time += 1_000_000;
+    return time;
+  },
   exitNow: (code) => process.exit(code),
 });

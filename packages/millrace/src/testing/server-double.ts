@@ -18,6 +18,7 @@ export function servedModelStatus(changes: Partial<ServedModelStatus> = {}): Ser
 }
 
 export class ServerDouble implements RunningServer {
+  host = '127.0.0.1';
   readonly httpUrl = 'http://127.0.0.1:8000';
   readonly grpcUrl = 'http://127.0.0.1:8001';
   readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
@@ -46,6 +47,10 @@ export class ServerDouble implements RunningServer {
   onModelChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  replaceCertificates(): void {
+    this.calls.push('replace-certificates');
   }
 
   stopBeingReady(): void {

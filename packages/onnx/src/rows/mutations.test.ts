@@ -326,7 +326,7 @@ interface Job {
 /** The analysis with one rule taken out, and the graphs it is tried with. */
 async function mutantOf({ file, original, mutated, trap }: Mutation, number: number): Promise<Job> {
   const copy = join(folder, `${number}`);
-  await cp(dist, copy, { recursive: true, filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path) });
+  await cp(dist, copy, { recursive: true, filter: (path) => !/\.(map|d\.ts|tsbuildinfo|test\.js)$/.test(path) });
   const path = join(copy, 'rows', file);
   const text = await readFile(path, 'utf8');
   expect(text.split(original).length - 1, `occurrences of ${original}`).toBe(1);

@@ -49,7 +49,8 @@ const named = tensors.map(({ shape, data }, position) => ({
   data,
 }));
 const versions = { oldest: 3, newest: 0xfffe };
-const hello = { kind: 'hello', versions, toWorkerBytes: 1, toRouterBytes: 2, frameBytesMax: 2 ** 32 } as const;
+const worker = { id: 'gpu-3', incarnation: 'f00d', capacity: 8, loaded: [`sha256:${'0'.repeat(64)}`] };
+const hello = { kind: 'hello', versions, toWorkerBytes: 1, toRouterBytes: 2, frameBytesMax: 2 ** 32, worker } as const;
 const spec = { model: 1, name: 'm', version: '1', engine: 'onnxruntime', path: '/m', inputs: [], outputs: [] } as const;
 
 const toWorker: readonly FrameToWorker[] = [
@@ -197,6 +198,13 @@ describe('versions', () => {
     const other = { ...hello, versions: { oldest: 900, newest: 1000 } };
     expect(decodeToWorker(bytesOf(other), findRegion)).toEqual(other);
     expect(decodeFromWorker(bytesOf(other), findRegion)).toEqual(other);
+  });
+
+  test('a hello of a worker that does not say who it is can be decoded, as those before it was asked', () => {
+    const { worker: _identity, ...earlier } = hello;
+    const bytes = bytesOf(earlier);
+    expect(bytes.length).toBe(40);
+    expect(decodeFromWorker(bytes, findRegion)).toEqual(earlier);
   });
 
   test('a mismatch names both ranges and says what to do', () => {

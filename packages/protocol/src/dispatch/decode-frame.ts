@@ -33,6 +33,7 @@ import type {
   PartialAnswerMessage,
   Region,
 } from './messages.ts';
+import { workerIdentityFrom } from './worker-identity.ts';
 
 const tensorFieldsBytes = 24;
 
@@ -118,7 +119,10 @@ function helloFrom(cursor: FrameCursor): HelloFrame {
     throw new MalformedFrame(
       `the peer accepts frames of at most ${frameBytesMax} bytes; it must accept at least ${frameBytesMaxLeast}`,
     );
-  return { kind: 'hello', versions, toWorkerBytes, toRouterBytes, frameBytesMax };
+  const hello = { kind: 'hello', versions, toWorkerBytes, toRouterBytes, frameBytesMax } as const;
+  if (cursor.isAtEnd) return hello;
+  const capacity = cursor.u32();
+  return { ...hello, worker: workerIdentityFrom(capacity, cursor.text(cursor.u32())) };
 }
 
 function offsetsFrom(cursor: FrameCursor): number[] {

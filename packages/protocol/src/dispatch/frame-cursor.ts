@@ -20,9 +20,9 @@ export class FrameCursor {
     return this.#at;
   }
 
-  /** There is no further field: the sender is of an earlier release. */
+  /** Whether the frame has no further fields. */
   get isAtEnd(): boolean {
-    return this.#at >= this.frame.length;
+    return this.#at === this.frame.length;
   }
 
   u16At(at: number): number {

@@ -17,6 +17,7 @@ import type {
   ToWorker,
 } from './messages.ts';
 import type { VersionRange } from './versions.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
 
 /** "MILL", read as bytes. */
 export const frameMagic = 0x4c_4c_49_4d;
@@ -74,6 +75,8 @@ export interface HelloFrame {
    * frames of that length.
    */
   readonly frameBytesMax: number;
+  /** Who the worker is; absent in a router's greeting, and in that of a worker which does not say. */
+  readonly worker?: WorkerIdentity;
 }
 
 /** The router has used these outputs; the worker may overwrite them. */

@@ -10,6 +10,7 @@ import {
   frameHeaderBytes,
   frameKinds,
   frameMagic,
+  type HelloFrame,
   placementInFrame,
   placementShared,
   releaseOffsetsMax,
@@ -22,6 +23,7 @@ import type {
   DispatchMessage,
   PartialAnswerMessage,
 } from './messages.ts';
+import { greetingTextOf } from './worker-identity.ts';
 
 const initialBytes = 16_384;
 const tensorFieldsBytes = 24;
@@ -150,13 +152,7 @@ export class FrameWriter {
         this.#begin(frameKinds.stop, frameHeaderBytes);
         return this.#end();
       case 'hello':
-        this.#begin(frameKinds.hello, 40);
-        this.#u32(frameMagic);
-        this.#u32(frame.versions.oldest | (frame.versions.newest << 16));
-        this.#u53(frame.toWorkerBytes);
-        this.#u53(frame.toRouterBytes);
-        this.#u53(frame.frameBytesMax);
-        return this.#end();
+        return this.#appendHello(frame);
     }
   }
 
@@ -196,6 +192,21 @@ export class FrameWriter {
   recycle(taken: Uint8Array<ArrayBuffer>): void {
     if (this.#length > 0 || taken.buffer.byteLength > recycledBytesMax) return;
     this.#replaceBuffer(new Uint8Array(taken.buffer));
+  }
+
+  #appendHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax, worker }: HelloFrame): boolean {
+    const text = worker === undefined ? undefined : encoder.encode(greetingTextOf(worker));
+    this.#begin(frameKinds.hello, text === undefined ? 40 : 48 + alignedLength(text.length));
+    this.#u32(frameMagic);
+    this.#u32(versions.oldest | (versions.newest << 16));
+    this.#u53(toWorkerBytes);
+    this.#u53(toRouterBytes);
+    this.#u53(frameBytesMax);
+    if (worker === undefined || text === undefined) return this.#end();
+    this.#u32(worker.capacity);
+    this.#u32(text.length);
+    this.#padded(text);
+    return this.#end();
   }
 
   #appendDispatch(message: DispatchMessage, sharedOffset: number | undefined): boolean {

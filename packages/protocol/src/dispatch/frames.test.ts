@@ -10,6 +10,20 @@ import { FrameWriter } from './frame-writer.ts';
 import type { BatchTensor, LoadSpec, Region } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
+const contentFile = { path: 'model.onnx', bytes: 5, sha256: 'ab'.repeat(32) };
+const modelContent = {
+  digest: `sha256:${'0'.repeat(64)}`,
+  file: 'model.onnx',
+  files: [contentFile, { ...contentFile, path: 'parts/weights' }],
+  locations: [{ kind: 'folder', path: '/models/m/1' } as const],
+};
+
+/** The JSON of a load whose content differs in this. */
+function withContent(changes: object): string {
+  const rest = { model: 1, name: 'm', version: '1', engine: 'onnxruntime', path: '/m' };
+  return JSON.stringify({ ...rest, content: { ...modelContent, ...changes } });
+}
+
 const seed = 20261115;
 const release = (): void => {};
 const noShared = (): undefined => undefined;
@@ -63,6 +77,8 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     version: text,
     engine: fc.constantFrom('onnxruntime' as const, 'pipeline' as const),
     path: text,
+    folder: text,
+    content: fc.constant(modelContent),
     inputs: fc.array(tensorSpec, { maxLength: 3 }),
     outputs: fc.array(tensorSpec, { maxLength: 3 }),
     isBatched: fc.boolean(),
@@ -448,6 +464,15 @@ describe('malformed frames', () => {
     ['[]', /the model must be an object/],
     ['{"engine":"abacus"}', /unknown engine "abacus"/],
     ['{"engine":"onnxruntime","model":-1}', /model must be a whole number/],
+    [withContent({ digest: 'md5:0' }), /digest must be "sha256:" and 64 hexadecimal digits/],
+    [withContent({ file: 'other' }), /file must be the path of one of the files/],
+    [
+      withContent({ files: [{ ...contentFile, path: '../model' }] }),
+      /"\.\.\/model" must be relative, without "\." and "\.\."/,
+    ],
+    [withContent({ files: [{ ...contentFile, path: '/model' }] }), /"\/model" must be relative/],
+    [withContent({ files: [{ ...contentFile, path: 'a\nb' }] }), /has a line break.*rename the file/],
+    [withContent({ files: [{ ...contentFile, sha256: 'zz' }] }), /sha256 must be 64 hexadecimal digits/],
   ])('a load frame with %s is refused', (json, message) => {
     const body = new TextEncoder().encode(json);
     const frame = new Uint8Array(16 + Math.ceil(body.length / 8) * 8);

@@ -12,21 +12,35 @@
  * - `receive` is never called from inside `open`, `send`, `stop` or `kill`.
  */
 import type { FromWorker, Region, ToWorker } from './messages.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
 
 export interface WorkerLink {
+  /** Who the worker is; undefined before its greeting, and where it does not say. */
+  readonly identity: WorkerIdentity | undefined;
   /** The worker's process id, if it has a process of its own. */
   readonly pid: number | undefined;
   /** Memory for the inputs of one batch, where the worker can read it. Released with the answer. */
   lend(bytes: number): Region;
   /** Queues a message; the messages of one tick are sent together. */
   send(message: ToWorker): void;
-  /** Lets the worker finish what it holds and exit. */
+  /** Lets the worker finish what this link sent it; then it exits, or the link leaves a worker that is attached. */
   stop(): void;
-  /** Kills the worker now. The reason given here is part of the reason that `gone` reports. */
+  /**
+   * Kills the worker now, or leaves one that is attached, which may go on with what it runs. The reason given here is part
+   * of the reason that `gone` reports.
+   */
   kill(reason?: string): void;
 }
 
+/**
+ * Who starts and ends the workers of a lane. *started*: each `open` starts one, and `gone` means that it has ended.
+ * *attached*: workers run on their own and other routers may share them; `open` attaches to one, `gone` means the end of this
+ * link, and `pid` is undefined.
+ */
+export type LaneLife = 'started' | 'attached';
+
 export interface Lane {
   readonly name: 'inline' | 'local' | 'zeromq';
+  readonly life: LaneLife;
   open(receive: (message: FromWorker) => void): WorkerLink;
 }

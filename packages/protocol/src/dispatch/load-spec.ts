@@ -3,6 +3,14 @@ import type { TensorSpec } from '../tensor.ts';
 import { MalformedFrame } from './frame-layout.ts';
 import type { GpuSpec } from './gpu.ts';
 import { type EngineName, engineNames, type LoadSpec } from './messages.ts';
+import {
+  type ContentFile,
+  type ContentLocation,
+  contentFilesMax,
+  contentPathProblem,
+  isContentDigest,
+  type ModelContent,
+} from './model-content.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 /** Parses the JSON of a load frame and checks every field: the result is a `LoadSpec` and nothing more. */
@@ -21,6 +29,8 @@ export function loadSpecFrom(json: string): LoadSpec {
     version: textFrom(spec.version, 'version'),
     engine,
     path: textFrom(spec.path, 'path'),
+    ...(spec.folder === undefined ? {} : { folder: textFrom(spec.folder, 'folder') }),
+    ...(spec.content === undefined ? {} : { content: modelContentFrom(objectFrom(spec.content, 'content')) }),
     inputs: listFrom(spec.inputs, 'inputs').map(tensorSpecFrom),
     outputs: listFrom(spec.outputs, 'outputs').map(tensorSpecFrom),
     isBatched: flagFrom(spec.isBatched, 'isBatched'),
@@ -46,6 +56,33 @@ function engineFrom(value: unknown): EngineName {
 function gpuFrom({ id, provider }: Record<string, unknown>): GpuSpec {
   if (provider === 'cuda' || provider === 'tensorrt') return { id: countFrom(id, 'id'), provider };
   throw new MalformedFrame(`unknown provider ${JSON.stringify(provider)}`);
+}
+
+function modelContentFrom(content: Record<string, unknown>): ModelContent {
+  const digest = textFrom(content.digest, 'digest');
+  if (!isContentDigest(digest)) throw wrong('digest', '"sha256:" and 64 hexadecimal digits');
+  const files = listFrom(content.files, 'files').map(contentFileFrom);
+  const file = textFrom(content.file, 'file');
+  if (files.length > contentFilesMax) throw wrong('files', `a list of at most ${contentFilesMax} files`);
+  if (!files.some(({ path }) => path === file)) throw wrong('file', 'the path of one of the files');
+  return { digest, file, files, locations: listFrom(content.locations, 'locations').map(contentLocationFrom) };
+}
+
+function contentFileFrom(value: unknown): ContentFile {
+  const file = objectFrom(value, 'a file');
+  const path = textFrom(file.path, 'path');
+  const problem = contentPathProblem(path);
+  if (problem !== undefined) throw new MalformedFrame(`in a load frame, the path of a file ${problem}`);
+  const sha256 = textFrom(file.sha256, 'sha256');
+  if (!isContentDigest(`sha256:${sha256}`)) throw wrong('sha256', '64 hexadecimal digits');
+  return { path, sha256, bytes: countFrom(file.bytes, 'bytes') };
+}
+
+/** Locations of an unknown kind are those of a later release: this worker cannot fetch from them. */
+function contentLocationFrom(value: unknown): ContentLocation {
+  const location = objectFrom(value, 'a location');
+  if (location.kind !== 'folder') return { kind: 'unknown', name: textFrom(location.kind, 'kind') };
+  return { kind: 'folder', path: textFrom(location.path, 'path') };
 }
 
 function warmupSampleFrom(value: unknown): WarmupSample {

@@ -6,6 +6,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
 import type { GpuSpec } from './gpu.ts';
+import type { ModelContent } from './model-content.ts';
 import type { WarmupSample } from './warm-up.ts';
 
 /** What loads and runs a model in a worker. */
@@ -19,7 +20,15 @@ export interface LoadSpec {
   readonly name: string;
   readonly version: string;
   readonly engine: EngineName;
+  /** The model's file, where the router sees it. */
   readonly path: string;
+  /**
+   * The version's folder, all of whose files belong to the model. Absent: the model is the file at `path` alone, with the
+   * files beside it that are named after it.
+   */
+  readonly folder?: string;
+  /** What the files contain, for a worker that shares what it has loaded, or may not see `path`. */
+  readonly content?: ModelContent;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   /** Rows are along dimension 0 of every tensor. Otherwise a batch is exactly one request. */

@@ -107,6 +107,11 @@ export class JsonReader {
     return this.#skipSpace() === 0x5b;
   }
 
+  /** Whether the object ends next. */
+  isAtObjectEnd(): boolean {
+    return this.#skipSpace() === 0x7d;
+  }
+
   beginObject(): void {
     this.#begin(0x7b, 'an object');
     this.#keys.open();

@@ -54,6 +54,11 @@ const string = fc
   .map((text) => JSON.stringify(text))
   .map((text) => text.replaceAll('/', '\\/'));
 
+/** Most of them valid. */
+const base64Element = fc
+  .tuple(fc.uint8Array({ maxLength: 30 }), fc.constantFrom('', '', '', '=', 'A', '-'))
+  .map(([bytes, more]) => `{"b64":"${Buffer.from(bytes).toString('base64')}${more}"}`);
+
 describe('a tensor read in steps of every size', () => {
   test.each([
     ['FP32', number],
@@ -61,7 +66,7 @@ describe('a tensor read in steps of every size', () => {
     ['INT64', fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String)],
     ['UINT8', fc.integer({ min: -1, max: 256 }).map(String)],
     ['BOOL', fc.constantFrom('true', 'false', '1')],
-    ['BYTES', string],
+    ['BYTES', fc.oneof(string, base64Element)],
   ] as const)('is the same as read at once, refusals included: %s', (datatype, element) => {
     const parts = fc.tuple(nested(element), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 1, max: 40 }));
     fc.assert(
@@ -104,6 +109,7 @@ describe('a tensor read in steps of every size', () => {
       200,
     ],
     ['one long text', 'BYTES', JSON.stringify(['é"'.repeat(100_000)]), 1],
+    ['one long base64', 'BYTES', `[{"b64":"${Buffer.alloc(150_000, 7).toString('base64')}"}]`, 1],
     ['empty arrays after the last element', 'FP32', `[1${',[]'.repeat(60_000)}]`, 1],
     ['arrays of one', 'FP32', `[${Array(50_000).fill('[1]').join()}]`, 50_000],
     [

@@ -50,6 +50,32 @@ describe('booleans and texts', () => {
     expect(refusalOf('BYTES', [1], '[1]')).toBe("element 0 of input 'x' is a number; BYTES takes strings");
   });
 
+  test('BYTES take {"b64": "…"} for what is not text, among texts, also with escapes and white space', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 6 }), (elements) => {
+        const text = elements.map((bytes) => `{ "b64" :${JSON.stringify(Buffer.from(bytes).toString('base64'))} }`);
+        const mixed = `["",${text.map((one) => one.replaceAll('/', '\\/')).join()}${text.length > 0 ? ',' : ''}"é"]`;
+        expect(read('BYTES', [elements.length + 2], mixed)).toEqual(encodeBytesElements(['', ...elements, 'é']));
+      }),
+      { seed: 26, numRuns: 100 },
+    );
+  });
+
+  test.each([
+    ['{"b64": "AAA"}', /^element 0 of input 'x' is not base64; write it with the characters A-Z/],
+    ['{"b64": "AA-_"}', /is not base64/],
+    ['{"b64": "AA==AAAA"}', /is not base64/],
+    ['{"b64": "A==="}', /is not base64/],
+    ['{"b64": "é"}', /is not base64/],
+    ['{"b64": "AAAA\\n"}', /is not base64/],
+    ['{"b64": 1}', /is an object; BYTES takes strings, and bytes that are not text as {"b64": "…"}/],
+    ['{}', /is an object/],
+    ['{"base64": "AAAA"}', /is an object/],
+    ['{"b64": "AAAA", "more": 1}', /is an object; .* with nothing beside it/],
+  ])('an element %s is refused with %s', (element, message) => {
+    expect(refusalOf('BYTES', [1], `[${element}]`)).toMatch(message);
+  });
+
   test('a writer that failed in the middle is good again once its text is discarded', () => {
     const writer = new JsonWriter();
     writer.beginArray();

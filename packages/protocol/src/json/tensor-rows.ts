@@ -7,6 +7,8 @@ import { bytesPrefixBytes } from '../bytes-elements.ts';
 import type { Datatype } from '../datatypes.ts';
 import { bf16From, fp16From } from '../float16.ts';
 import { writeUint32 } from '../little-endian.ts';
+import { quote } from '../quote.ts';
+import { decodeBase64InPlace } from './decode-base64.ts';
 import { appendStringPart } from './read-string.ts';
 import { textOfNumber } from './scan-number.ts';
 import type { TensorTarget } from './tensor-target.ts';
@@ -136,23 +138,69 @@ function readTexts(target: TensorTarget, first: number, count: number): number {
     if (target.textPrefix === -1) {
       if (reader.position >= pauseAt) return target.pause(index);
       if (!reader.nextElement()) return index;
-      if (reader.peekKind() !== 'string') return target.stopAtArray(index, first + index, 'strings');
+      const kind = reader.peekKind();
+      if (kind === 'object') beginBase64(target, first + index);
+      else if (kind !== 'string') return target.stopAtArray(index, first + index, 'strings');
       reader.position += 1;
       growable.reserve(bytesPrefixBytes);
       // Counted from the start of the piece: appending may move it.
       target.textPrefix = growable.end - growable.start;
       growable.end += bytesPrefixBytes;
+      if (kind === 'object') target.base64Start = growable.end - growable.start;
     }
     const isClosed = reader.scanStringPart(Math.max(pauseAt, reader.position + 1));
     const { end, hasEscapes } = reader.scannedString;
     appendStringPart(reader.bytes, reader.position, isClosed ? end - 1 : end, hasEscapes, growable);
     reader.position = end;
+    if (target.base64Start !== -1) decodePart(target, first + index, isClosed);
     if (!isClosed) return target.pause(index);
     const at = growable.start + target.textPrefix;
     writeUint32(growable.bytes, at, growable.end - at - bytesPrefixBytes);
     target.textPrefix = -1;
   }
   return count;
+}
+
+const base64Key = [...'"b64"'].map((character) => character.charCodeAt(0));
+
+/**
+ * Bytes that are not text are written as in TensorFlow Serving: `{"b64": "…"}`. The key is compared before it is read,
+ * because one of any length would be read without a pause.
+ */
+function beginBase64(target: TensorTarget, element: number): void {
+  const { reader } = target;
+  reader.beginObject();
+  const isBase64 =
+    !reader.isAtObjectEnd() && base64Key.every((byte, index) => reader.bytes[reader.position + index] === byte);
+  if (!isBase64) throw wrongObject(target, element);
+  reader.nextKey();
+  if (reader.peekKind() !== 'string') throw wrongObject(target, element);
+}
+
+/** Decodes what has been read of a string. A last group is left until its end is known: it may be padded. */
+function decodePart(target: TensorTarget, element: number, isClosed: boolean): void {
+  const { growable, reader } = target;
+  const from = growable.start + target.base64Start;
+  const unread = growable.end - from;
+  const whole = isClosed ? unread : 4 * Math.floor(Math.max(0, unread - 1) / 4);
+  const end = decodeBase64InPlace(growable.bytes, from, from + whole, isClosed);
+  if (end === -1) {
+    const form = 'with the characters A-Z a-z 0-9 + /, padded with =, and without line breaks';
+    throw target.refusal(`element ${element} of input ${quote(target.name)} is not base64; write it ${form}`);
+  }
+  growable.bytes.copyWithin(end, from + whole, growable.end);
+  growable.end = end + unread - whole;
+  target.base64Start = end - growable.start;
+  if (!isClosed) return;
+  target.base64Start = -1;
+  if (!reader.isAtObjectEnd()) throw wrongObject(target, element);
+  reader.nextKey();
+}
+
+function wrongObject(target: TensorTarget, element: number): Error {
+  return target.refusal(
+    `element ${element} of input ${quote(target.name)} is an object; BYTES takes strings, and bytes that are not text as {"b64": "…"} with nothing beside it`,
+  );
 }
 
 function tooLarge(target: TensorTarget, element: number): Error {

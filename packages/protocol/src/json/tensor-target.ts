@@ -42,6 +42,8 @@ export class TensorTarget {
   isPaused: boolean = false;
   /** Offset in `growable`, from its piece, for the length of a string that is read in parts; -1: none. */
   textPrefix = -1;
+  /** The same for the first character of base64 that is not decoded yet; -1: the string is text. */
+  base64Start = -1;
 
   constructor(
     reader: JsonReader,

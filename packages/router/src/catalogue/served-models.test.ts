@@ -57,6 +57,16 @@ test('statuses list every version and every failure, by name and number', () => 
   ]);
 });
 
+test('a revision that is set aside represents its version instead of an earlier one that is set aside and unloaded', () => {
+  const newer = servedModel([], [], { version: '1' });
+  models.serve(one);
+  models.announce(newer);
+  models.setAside(one);
+  models.setAside(newer);
+  models.remove(one);
+  expect(models.mustKnow('m', '1')).toBe(newer);
+});
+
 test('a new revision replaces the old one in one step, and later states of the old one are ignored', () => {
   models.serve(one);
   const again = servedModel([], [], { version: '1' });

@@ -1,11 +1,12 @@
 /** The catalogue at run time: every model version that is served or should be, and how a name and a version resolve. */
-import { InferenceError, quote, quotedCharactersMax, shortened } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { compareVersions } from '../model/version-name.ts';
 import type { Catalogue, ModelState, ModelStatus } from './catalogue.ts';
 import type { PathRedaction } from './path-redaction.ts';
+import { UnservedModels } from './unserved-models.ts';
 
 /** One version of a model, with the revision that currently represents it. */
 interface VersionEntry {
@@ -39,6 +40,8 @@ export class ServedModels implements Catalogue, KnownModels {
   readonly #listeners = new Set<() => void>();
   /** Reasons are kept in full for the log; this removes paths from the texts that callers see. */
   readonly redactPaths: PathRedaction;
+  /** What refusals of unknown models and versions say beside that. */
+  readonly unserved = new UnservedModels();
   #isStarting: boolean = true;
 
   constructor(redactPaths: PathRedaction = (text) => text) {
@@ -97,13 +100,10 @@ export class ServedModels implements Catalogue, KnownModels {
     if (named === undefined) {
       const broken = this.#failures.get(name)?.[0];
       if (broken !== undefined) return this.#notReady(name, version, broken.reason);
-      return new InferenceError('unknown-model', `Request for unknown model: ${quote(name)} is not found`);
+      return new InferenceError('unknown-model', this.unserved.unknownModelText(name, this.#names.keys()));
     }
     if (version === '') return this.#notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
-    return new InferenceError(
-      'unknown-model',
-      `Request for unknown model: ${quote(name)} version ${shortened(version, quotedCharactersMax)} is not found`,
-    );
+    return new InferenceError('unknown-model', this.unserved.unknownVersionText(name, version));
   }
 
   #notReady(name: string, version: string, reason: string): InferenceError {
@@ -185,7 +185,8 @@ export class ServedModels implements Catalogue, KnownModels {
   /** It is not in memory and is loaded again on demand. */
   setAside(model: ServedModel): void {
     const entry = this.#entryOf(model);
-    if (entry === undefined || entry.model === model || !isAvailable(entry.state)) {
+    // Also where an earlier revision is set aside: it is forgotten when it is unloaded.
+    if (entry === undefined || entry.model === model || entry.state !== 'ready') {
       this.#put(model, 'evicted', 'it was unloaded to make room, and is loaded again when a request comes');
     }
   }

@@ -25,8 +25,14 @@ import type { WorkInspection } from './work-inspection.ts';
 import { WorkerBatches, type WorkerBatchesParts } from './worker-batches.ts';
 import type { WorkerEvents } from './worker-events.ts';
 
+/** The part of a scheduler that the loop drives. */
+export type DrivenScheduler = Pick<
+  Scheduler,
+  'admit' | 'handle' | 'pump' | 'takeActions' | 'instances' | 'queues' | 'waitingFor' | 'isIdle'
+>;
+
 export interface SchedulerLoopParts extends Pick<WorkerBatchesParts, 'infer' | 'onSharingStopped' | 'sliced'> {
-  readonly scheduler: Scheduler;
+  readonly scheduler: DrivenScheduler;
   readonly clock: Clock;
   readonly observers: ModelObservers;
   /** Told when a retiring model is idle. */
@@ -34,7 +40,7 @@ export interface SchedulerLoopParts extends Pick<WorkerBatchesParts, 'infer' | '
 }
 
 export class SchedulerLoop implements WorkerEvents, WorkInspection {
-  readonly #scheduler: Scheduler;
+  readonly #scheduler: DrivenScheduler;
   readonly #clock: Clock;
   readonly #observers: ModelObservers;
   readonly #retiring: RetiringModels;

@@ -111,6 +111,20 @@ describe('WorkerCalls', () => {
     expect(region.releases).toBe(1);
   });
 
+  test('an unknown model is reported with who calls it', async () => {
+    const { begin, inner, turn, said } = callsHarness();
+    begin([requestOf({ trail: ['outer'] })], { model: 'nobody' });
+    inner[0]?.reject(new InferenceError('unknown-model', "Request for unknown model: 'nobody' is not found"));
+    await turn();
+    expect(said()).toMatchObject([
+      {
+        code: 'unknown-model',
+        message:
+          "'outer' calls 'flow' calls model 'nobody', which is not served: Request for unknown model: 'nobody' is not found",
+      },
+    ]);
+  });
+
   test('calls are cancelled when their batch ends, and nothing more is sent for them', async () => {
     const { begin, inner, calls, turn, said } = callsHarness();
     const one = begin([requestOf()]);

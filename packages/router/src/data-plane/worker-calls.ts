@@ -9,6 +9,7 @@ import {
   type CallMessage,
   Cancellation,
   InferenceError,
+  quote,
   type Region,
   type Tensor,
   type WorkerLink,
@@ -99,7 +100,8 @@ export class WorkerCalls {
       },
       (error: unknown) => {
         message.region.release();
-        if (calls.open.delete(call)) link.send({ kind: 'call-failed', call, ...failureFrom(error) });
+        if (calls.open.delete(call))
+          link.send({ kind: 'call-failed', call, ...failureFrom(error, trail, message.model) });
       },
     );
   }
@@ -180,8 +182,13 @@ function priorityOf(requests: readonly ValidInferRequest[]): number {
   return stated.length === 0 ? 0 : Math.min(...stated);
 }
 
-function failureFrom(error: unknown) {
+/** An unknown model is reported with who called it: the caller of the outermost one did not name it. */
+function failureFrom(error: unknown, trail: readonly string[], model: string) {
   if (!(error instanceof InferenceError)) return { code: 'internal', message: 'internal error of the server' } as const;
-  const { code, message, retryAfterMs } = error;
+  const { code, retryAfterMs } = error;
+  const isUnknown = code === 'unknown-model';
+  const message = isUnknown
+    ? `${trail.map(quote).join(' calls ')} calls model ${quote(model)}, which is not served: ${error.message}`
+    : error.message;
   return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
 }

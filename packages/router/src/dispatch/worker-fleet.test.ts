@@ -368,6 +368,19 @@ test('a worker that does not exit within stopMsMax of a stop is killed', async (
   expect(scripted.clock.timerCount).toBe(0);
 });
 
+test('a worker that is stopped while it loads is killed for its stop, not for its load', async () => {
+  const { clock, lane, fleet } = new ScriptedFleet(1, ['a']);
+  clock.advance(loadMsMax - stopMsMax / 2);
+  const stopped = fleet.stop();
+  lane.last.loads();
+  clock.advance(stopMsMax - 1);
+  expect(lane.last.calls).toEqual(['stop']);
+  clock.advance(1);
+  expect(lane.last.calls).toEqual(['stop', 'kill']);
+  lane.last.dies();
+  await stopped;
+});
+
 test('a kill after a stop that takes too long ends the workers, and is reported as one stop', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.takeTold();

@@ -1,9 +1,9 @@
 /** What a library is made from: its collaborators and its configuration. */
 import type { MetadataStore } from '@millrace/store';
 import type { WorkInspection } from '../data-plane/work-inspection.ts';
-import type { ReadModelOptions } from '../repository/read-model-options.ts';
 import type { OverrideFilesOptions } from './explicit/override-files.ts';
 import type { LibraryListener } from './library-listener.ts';
+import type { RepositorySource } from './reading/repository-source.ts';
 import type { LibraryContentsParts } from './revisions/library-contents.ts';
 import type { RevisionLoaderParts } from './revisions/revision-loader.ts';
 
@@ -14,9 +14,10 @@ export interface ModelLibraryParts
   extends Omit<RevisionLoaderParts, 'move'>,
     Omit<LibraryContentsParts, 'loader' | 'isRetried' | 'isPinned'>,
     OverrideFilesOptions {
-  /** Model repositories and single files. */
+  /** Model repositories and single files, for messages. */
   readonly paths: readonly string[];
-  readonly reading: ReadModelOptions;
+  /** Where their contents are read. */
+  readonly source: RepositorySource;
   readonly control: LibraryControl;
   readonly inspection: Pick<WorkInspection, 'workOf'>;
   /** Keeps explicit loads and pins. */

@@ -16,7 +16,7 @@ import { warnOfSteps } from '../repository/kinds/ensemble/warn-of-steps.ts';
 import { type ContextStatus, contextStatuses, statusesForCallers } from './context-statuses.ts';
 import { ExplicitLoads } from './explicit/explicit-loads.ts';
 import type { LoadOverrides } from './explicit/load-overrides.ts';
-import type { ModelLibraryParts } from './library-parts.ts';
+import type { LibraryControl, ModelLibraryParts } from './library-parts.ts';
 import type { ModelControl } from './model-control.ts';
 import { Pins } from './pins.ts';
 import { RepositoryReader } from './reading/repository-reader.ts';
@@ -39,7 +39,13 @@ export class ModelLibrary implements ModelControl {
     this.#parts = parts;
     const { control, listener } = parts;
     const onRead = (failures: readonly ModelFailure[]): void => this.#tellRead(failures);
-    this.#reader = new RepositoryReader({ ...parts, onWarning: (warning) => listener.repositoryWarned(warning) });
+    const { unserved } = parts.models;
+    this.#reader = new RepositoryReader({
+      ...parts,
+      onWarning: (warning) => listener.repositoryWarned(warning),
+      onFound: (names) => unserved.noteRepository(names, loadAdvice[control.mode]),
+      onUnserved: (name, versions) => unserved.noteVersions(name, versions),
+    });
     this.#pins = new Pins(parts.store);
     this.#loader = new RevisionLoader({ ...parts, move: (context) => this.#contents.move(context) });
     this.#contents = new LibraryContents({
@@ -109,7 +115,7 @@ export class ModelLibrary implements ModelControl {
   close(): void {
     this.#follower.stop();
     this.#loader.close();
-    this.#loader.demand.refuseAll();
+    this.#loader.demand.close();
   }
 
   /** Removes files that came with loads and are not kept. To be called last, when no worker needs them any more. */
@@ -183,3 +189,10 @@ export class ModelLibrary implements ModelControl {
     }
   }
 }
+
+/** How a model that is in the repository and not loaded can be served. */
+const loadAdvice: Readonly<Record<LibraryControl['mode'], (name: string) => string>> = {
+  explicit: (name) => `load it with: millrace models load ${name}`,
+  poll: () => 'it is loaded when its files have been unchanged for models.settleSeconds; retry then',
+  none: () => 'it was added after the start; restart the server, or start it with --model-control-mode poll',
+};

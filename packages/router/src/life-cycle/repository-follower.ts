@@ -9,11 +9,14 @@ import type { LibraryListener } from './library-listener.ts';
 import type { LibraryControl } from './library-parts.ts';
 import { ChangeDetector, type DetectedChanges } from './reading/change-detector.ts';
 import type { RepositoryReader } from './reading/repository-reader.ts';
+import type { RepositorySource } from './reading/repository-source.ts';
 import { RepositoryWatch } from './reading/repository-watch.ts';
 import type { LibraryContents } from './revisions/library-contents.ts';
 
 export interface RepositoryFollowerParts {
+  /** For messages. */
   readonly paths: readonly string[];
+  readonly source: RepositorySource;
   readonly control: Pick<LibraryControl, 'pollMs' | 'settleMs'>;
   readonly clock: Clock;
   readonly reader: RepositoryReader;
@@ -30,9 +33,9 @@ export class RepositoryFollower {
 
   constructor(parts: RepositoryFollowerParts) {
     this.#parts = parts;
-    const { paths, control, clock } = parts;
-    this.#detector = new ChangeDetector(paths, control.settleMs);
-    this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.#follow() });
+    const { source, control, clock } = parts;
+    this.#detector = new ChangeDetector(source, control.settleMs);
+    this.#watch = new RepositoryWatch({ source, pollMs: control.pollMs, clock, onChange: () => this.#follow() });
   }
 
   /** Reads every model; returns what cannot be served. Rejects with a `ConfigError` when the paths cannot be used. */

@@ -67,10 +67,18 @@ export interface ModelFailure {
   readonly problems: readonly ConfigProblem[];
 }
 
+/** Versions in the repository that the configuration leaves out. */
+export interface UnservedVersions {
+  readonly versions: readonly string[];
+  /** Why, and how to change it: `version_policy serves only …`. */
+  readonly reason: string;
+}
+
 export interface ModelReading {
   readonly definition: ModelDefinition | undefined;
   readonly failures: readonly ModelFailure[];
   readonly warnings: readonly ConfigProblem[];
+  readonly unserved?: UnservedVersions | undefined;
 }
 
 /** What a model's configuration says about caching its results. */

@@ -8,7 +8,7 @@ import { readConfig } from './read-config.ts';
 import type { ReadModelOptions } from './read-model-options.ts';
 import { readModelParts } from './read-model-parts.ts';
 import type { ModelLocation } from './repository-layout.ts';
-import { chooseVersions, noteMissingVersions } from './version-policy.ts';
+import { chooseVersions, noteMissingVersions, unservedVersions } from './version-policy.ts';
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
 export async function readModel(location: ModelLocation, options: ReadModelOptions): Promise<ModelReading> {
@@ -33,7 +33,8 @@ export async function readModel(location: ModelLocation, options: ReadModelOptio
     if (read.definition !== undefined) served.push(read.definition);
     else failures.push({ name: location.name, version, problems: read.problems });
   }
-  if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()] };
+  const unserved = unservedVersions(config, present, chosen);
+  if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()], unserved };
   const placements = instancePlacementsFrom(groups, provider);
   const definition = {
     name: location.name,
@@ -51,7 +52,7 @@ export async function readModel(location: ModelLocation, options: ReadModelOptio
     isSpinning: settings.isSpinning,
     cache,
   };
-  return { definition, failures, warnings: [...warnings.values()] };
+  return { definition, failures, warnings: [...warnings.values()], unserved };
 }
 
 function failedModel(name: string, { problems, warnings }: Findings): ModelReading {

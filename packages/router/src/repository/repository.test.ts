@@ -364,14 +364,19 @@ describe('labels', () => {
   });
 
   test.each([
-    [undefined, 'labels.txt', /labels\.txt does not exist/],
-    ['x', '../labels.txt', /must be inside the model's folder/],
-    ['x', '/etc/passwd', /must be inside/],
-    ['x', '1', /1 is not a regular file/],
-    [Uint8Array.of(0xff, 0xfe), 'labels.txt', /is not UTF-8 text/],
-    [new Uint8Array(labelFileBytesMax + 1), 'labels.txt', /more than 16777216; is it really a list of labels\?/],
-    ['\n'.repeat(1_000_001), 'labels.txt', /has 1000001 labels, more than 1000000/],
-  ])('%.3s in %s are refused at their line', async (labels, filename, message) => {
+    ['a file that is missing', undefined, 'labels.txt', /labels\.txt does not exist/],
+    ['a file outside the folder', 'x', '../labels.txt', /must be inside the model's folder/],
+    ['an absolute path', 'x', '/etc/passwd', /must be inside/],
+    ['a folder', 'x', '1', /1 is not a regular file/],
+    ['a file that is not text', Uint8Array.of(0xff, 0xfe), 'labels.txt', /is not UTF-8 text/],
+    [
+      'a file that is too large',
+      new Uint8Array(labelFileBytesMax + 1),
+      'labels.txt',
+      /more than 16777216; is it really a list of labels\?/,
+    ],
+    ['a file of too many labels', '\n'.repeat(1_000_001), 'labels.txt', /has 1000001 labels, more than 1000000/],
+  ])('%s is refused with the line that names it', async (_, labels, filename, message) => {
     const { problem } = await withLabels(labels, filename);
     expect(problem).toMatchObject({ line: 2, field: 'output[0].label_filename' });
     expect(problem?.message).toMatch(message);

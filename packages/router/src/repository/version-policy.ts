@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { UnservedVersions } from '../model/model-definition.ts';
 import { compareVersions, isVersionName } from '../model/version-name.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
@@ -33,6 +34,22 @@ export function chooseVersions(config: ModelConfig, present: readonly string[], 
   const count = policy.latest?.num_versions ?? (policy.latest === undefined ? 1 : 0);
   if (count < 1) findings.problem('version_policy.latest.num_versions', 'must be at least 1');
   return { versions: count < 1 ? [] : ascending.slice(-count), missing: [] };
+}
+
+/** The existing versions that were not chosen; undefined: all were. */
+export function unservedVersions(
+  { version_policy: policy }: ModelConfig,
+  present: readonly string[],
+  { versions }: ChosenVersions,
+): UnservedVersions | undefined {
+  const left = present.filter((version) => !versions.includes(version));
+  if (left.length === 0) return undefined;
+  const served = policy?.specific === undefined ? `the latest ${versions.length}` : versions.join(', ');
+  const reason =
+    policy === undefined
+      ? 'without a version_policy only the latest is served; write version_policy { all { } } in config.pbtxt to serve all'
+      : `version_policy serves only ${served}; change it in config.pbtxt`;
+  return { versions: left, reason };
 }
 
 /** Versions that the policy names and that have no folder are left out, as in Triton; at least one must exist. */

@@ -12,6 +12,9 @@ import {
 import { expect, test } from 'vitest';
 import { RouterLink } from './router-link.ts';
 import type { RouterWire, WireListener } from './router-wire.ts';
+import { EngineSessions } from './sessions.ts';
+
+const identity = { id: 'gpu-3', incarnation: 'f00d', capacity: 2, loaded: [] };
 
 /** A link with the test as its router. */
 function linkUnderTest() {
@@ -32,7 +35,8 @@ function linkUnderTest() {
   };
   const mapped: number[] = [];
   const takeMapping = (bytes: number): undefined => void mapped.push(bytes);
-  new RouterLink({ wire, engines: [], takeMapping, onStopped() {}, onEnded() {} });
+  const identify = () => identity;
+  new RouterLink({ wire, sessions: new EngineSessions([]), identify, takeMapping, onStopped() {}, onEnded() {} });
   const hear = async (frame: FrameToWorker): Promise<void> => {
     const writer = new FrameWriter();
     writer.append(frame);
@@ -49,7 +53,7 @@ const greeting = (oldest: number, newest: number): HelloFrame => ({
   toRouterBytes: 4096,
   frameBytesMax: frameBytesMaxDefault,
 });
-const own = { kind: 'hello', versions: dispatchVersions, frameBytesMax: frameBytesMaxDefault };
+const own = { kind: 'hello', versions: dispatchVersions, frameBytesMax: frameBytesMaxDefault, worker: identity };
 const { oldest, newest } = dispatchVersions;
 
 test('a router with a common version gets a hello and credit', async () => {

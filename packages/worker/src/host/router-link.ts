@@ -12,19 +12,25 @@ import {
   MalformedFrame,
   type Region,
   takeCommonVersion,
+  type WorkerIdentity,
   type WorkerMessage,
 } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
-import type { Engine } from '../engine.ts';
+import type { JobTurns } from './job-turns.ts';
 import { processorMsOfProcess } from './processor-time.ts';
 import type { RouterWire } from './router-wire.ts';
+import type { SessionSource } from './sessions.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 
 export interface RouterLinkOptions {
   readonly wire: RouterWire;
-  readonly engines: readonly Engine[];
+  readonly sessions: SessionSource;
+  /** Who this worker is, for its greeting. */
+  readonly identify: () => WorkerIdentity;
   /** Maps the memory that the router announced; undefined: it cannot be mapped. */
   readonly takeMapping: (bytes: number) => Mapping | undefined;
+  /** Where several links share the worker: the most batches that this one may hold, and the turns that they take. */
+  readonly share?: { readonly creditMax: number; readonly turns: JobTurns };
   /** Everything requested before a stop has been answered and written. */
   readonly onStopped: () => void;
   /** The router has closed the connection. */
@@ -40,12 +46,14 @@ export class RouterLink {
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
   #frameBytesMax = frameBytesMaxDefault;
+  #isFinishing: boolean = false;
 
   constructor(options: RouterLinkOptions) {
     this.#options = options;
     this.#host = new WorkerHost({
-      engines: options.engines,
+      sessions: options.sessions,
       batchesMax: batchesMaxDefault,
+      ...options.share,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
       processorMs: processorMsOfProcess,
@@ -64,6 +72,21 @@ export class RouterLink {
     });
   }
 
+  /** Answers everything received so far and takes nothing new, then calls `onStopped`. */
+  finish(): void {
+    if (this.#isFinishing) return;
+    this.#isFinishing = true;
+    this.#host.finish(() => {
+      this.#flush();
+      this.#options.onStopped();
+    });
+  }
+
+  /** The router has left: what waits is dropped, what runs is not answered, and the models are given back. */
+  close(): void {
+    this.#host.close();
+  }
+
   #onFrame(frame: Uint8Array): void {
     const message = decodeToWorker(frame, this.#findShared ?? findNothing);
     if (this.#findShared === undefined) {
@@ -76,16 +99,15 @@ export class RouterLink {
         for (const offset of message.offsets) this.#outputs?.releaseAt(offset);
         break;
       case 'stop':
-        this.#host.finish(() => {
-          this.#flush();
-          this.#options.onStopped();
-        });
+        this.finish();
         break;
       case 'hello':
         throw new MalformedFrame('the router sent hello twice; it is the first message only');
       case 'load':
       case 'unload':
       case 'dispatch':
+        if (!this.#isFinishing) this.#host.receive(message);
+        break;
       case 'cancel':
       case 'grant':
       case 'call-answered':
@@ -97,16 +119,17 @@ export class RouterLink {
   #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
     this.#frameBytesMax = Math.min(frameBytesMax, frameBytesMaxDefault);
     this.#writer = new FrameWriter(this.#frameBytesMax);
+    const identity = this.#options.identify();
     // The router refuses a worker without a common version, and needs the worker's hello to say why.
-    if (takeCommonVersion(dispatchVersions, versions) === undefined) {
-      this.#sendHello(0, 0);
+    if (takeCommonVersion(dispatchVersions, versions) === undefined || identity.refusal !== undefined) {
+      this.#sendHello(0, 0, identity);
       return;
     }
     const bytes = toWorkerBytes + toRouterBytes;
     const mapping = bytes === 0 ? undefined : this.#options.takeMapping(bytes);
     if (mapping === undefined) {
       this.#findShared = findNothing;
-      this.#sendHello(0, 0);
+      this.#sendHello(0, 0, identity);
     } else {
       const inputs = mapping.bytes.subarray(0, toWorkerBytes);
       this.#findShared = (offset, bytes) =>
@@ -114,14 +137,14 @@ export class RouterLink {
           ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
           : undefined;
       this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
-      this.#sendHello(toWorkerBytes, toRouterBytes);
+      this.#sendHello(toWorkerBytes, toRouterBytes, identity);
     }
     this.#host.start();
   }
 
-  #sendHello(toWorkerBytes: number, toRouterBytes: number): void {
+  #sendHello(toWorkerBytes: number, toRouterBytes: number, worker: WorkerIdentity): void {
     const sizes = { toWorkerBytes, toRouterBytes, frameBytesMax: frameBytesMaxDefault };
-    this.#append({ kind: 'hello', versions: dispatchVersions, ...sizes });
+    this.#append({ kind: 'hello', versions: dispatchVersions, ...sizes, worker });
   }
 
   #lend(bytes: number): Region {

@@ -83,7 +83,7 @@ test('a run that is cancelled while it waits for credit ends at once', async () 
   expect([sent.length, asked]).toEqual([1, { steps: 1, ends: 1 }]);
 });
 
-test('a step that fails, or an answer that cannot be sent, fails the run, and its memory is released', async () => {
+test('a step that fails, or an answer that cannot be sent, fails the run, which ends, and its memory is released', async () => {
   const failing = runsUnderTest();
   failing.runs.open(1, 8);
   const failed = failing.runs.answer(1, runOf(5, 3).run, new Cancellation());
@@ -91,6 +91,7 @@ test('a step that fails, or an answer that cannot be sent, fails the run, and it
   expect([failing.sent.length, failing.lent()]).toEqual([2, 2]);
   const full = runsUnderTest(new InferenceError('unsupported', 'too long'));
   full.runs.open(1, 8);
-  await expect(full.runs.answer(1, runOf(5).run, new Cancellation())).rejects.toMatchObject({ message: 'too long' });
-  expect(full.lent()).toBe(0);
+  const { run, asked } = runOf(5);
+  await expect(full.runs.answer(1, run, new Cancellation())).rejects.toMatchObject({ message: 'too long' });
+  expect([full.lent(), asked.ends]).toEqual([0, 1]);
 });

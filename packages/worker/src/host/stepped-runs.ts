@@ -71,7 +71,10 @@ export class SteppedRuns {
       if (result === undefined) return false;
       const region = memory.take(result.outputs);
       const problem = this.#parts.send({ kind: 'partial-answer', batch, sequence, outputs: result.outputs, region });
-      if (problem !== undefined) throw problem;
+      if (problem !== undefined) {
+        run.end();
+        throw problem;
+      }
       return true;
     } catch (error) {
       memory.release();

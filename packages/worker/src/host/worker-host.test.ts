@@ -2,6 +2,7 @@ import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@
 import { describe, expect, test } from 'vitest';
 import { type Engine, ModelMismatch, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
 import { silentEngine } from '../testing/silent-engine.ts';
+import { EngineSessions } from './sessions.ts';
 import { WorkerHost } from './worker-host.ts';
 
 const spec: LoadSpec = {
@@ -45,9 +46,9 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
     };
   }
   const host = new WorkerHost({
-    engines: [
+    sessions: new EngineSessions([
       { name: 'onnxruntime', load: (given) => (given.path === 'session' ? Promise.resolve(session()) : load(given)) },
-    ],
+    ]),
     batchesMax: 2,
     now: () => time++,
     residentBytes: () => 1234,

@@ -1,4 +1,4 @@
-import assert, { AssertionError } from 'node:assert';
+import { AssertionError } from 'node:assert';
 import type {
   CancelMessage,
   DispatchMessage,
@@ -11,9 +11,8 @@ import type {
   UnloadMessage,
   WorkerMessage,
 } from '@millrace/protocol';
-import { Cancellation, InferenceError } from '@millrace/protocol';
+import { Cancellation, InferenceError, MalformedFrame } from '@millrace/protocol';
 import {
-  type Engine,
   ModelMismatch,
   ProcessSpoiled,
   type RunCalls,
@@ -23,17 +22,22 @@ import {
 } from '../engine.ts';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
-import { runWarmUp } from '../warm-up/run-warm-up.ts';
+import type { JobTurns } from './job-turns.ts';
 import { OpenCalls } from './open-calls.ts';
+import type { SessionSource } from './sessions.ts';
 import { SteppedRuns } from './stepped-runs.ts';
 
 /** One batch runs while the next one waits, so that a worker is not idle while an answer is transferred. */
 export const batchesMaxDefault = 2;
 
 export interface WorkerHostOptions {
-  readonly engines: readonly Engine[];
+  readonly sessions: SessionSource;
   /** How many batches are held at once, including the running one, unless a model needs more. */
   readonly batchesMax: number;
+  /** The most that a model can raise it to: the share of this link in what the worker holds; no limit unless given. */
+  readonly creditMax?: number;
+  /** Where several links share a worker: the turns that they take. */
+  readonly turns?: JobTurns;
   /** In milliseconds, for measuring only. */
   readonly now: () => number;
   readonly residentBytes: () => number;
@@ -98,7 +102,7 @@ export class WorkerHost {
     this.#options = options;
     this.#lendOutputs = options.lend;
     this.#random = randomBitsFrom(options.sentinelSeed);
-    this.#batchesMax = options.batchesMax;
+    this.#batchesMax = Math.min(options.batchesMax, options.creditMax ?? Number.POSITIVE_INFINITY);
     this.#stepped = new SteppedRuns({
       makeMemory: () => new GuardedOutputMemory(this.#lendOutputs, this.#random),
       send: (message) => {
@@ -139,7 +143,9 @@ export class WorkerHost {
     if (message.kind === 'dispatch') {
       this.#batchesHeld++;
       const batchesMax = this.#batchesMax;
-      assert(this.#batchesHeld <= batchesMax, `the router sent more than the ${batchesMax} batches it had credit for`);
+      if (this.#batchesHeld > batchesMax) {
+        throw new MalformedFrame(`the router sent more than the ${batchesMax} batches it had credit for`);
+      }
     }
     this.#jobs.push({ message, isCancelled: false, granted: 0 });
     if (this.#isWorking) return;
@@ -183,26 +189,43 @@ export class WorkerHost {
   }
 
   async #work(): Promise<void> {
-    for (let job = this.#takeJob(); job !== undefined; job = this.#takeJob()) {
-      switch (job.message.kind) {
-        case 'dispatch':
-          if (this.#sessions.get(job.message.model)?.isConcurrent !== true || job.isCancelled) {
-            await this.#run(job.message, job.isCancelled);
-          } else {
-            this.#runBeside(job.message, job.granted);
-          }
-          break;
-        case 'load':
-          await this.#load(job.message);
-          break;
-        case 'unload':
-          await this.#unload(job.message.model);
-          break;
-      }
+    if (this.#options.turns === undefined) {
+      for (let job = this.#takeJob(); job !== undefined; job = this.#takeJob()) await this.#do(job);
+    } else {
+      await this.#workInTurns(this.#options.turns);
     }
     this.#isWorking = false;
     if (this.#isClosed) await this.#unloadAll();
     this.#tellIfIdle();
+  }
+
+  /** A load or unload passes its turn first: it may have to wait for a load of another link. */
+  async #workInTurns(turns: JobTurns): Promise<void> {
+    for (;;) {
+      await turns.take();
+      const job = this.#takeJob();
+      const isRun = job?.message.kind === 'dispatch';
+      if (!isRun) turns.pass();
+      if (job === undefined) return;
+      await this.#do(job);
+      if (isRun) turns.pass();
+    }
+  }
+
+  /** Nothing to wait for where a batch runs beside the jobs behind it. */
+  #do({ message, isCancelled, granted }: Job): Promise<void> | undefined {
+    switch (message.kind) {
+      case 'dispatch':
+        if (this.#sessions.get(message.model)?.isConcurrent !== true || isCancelled) {
+          return this.#run(message, isCancelled);
+        }
+        this.#runBeside(message, granted);
+        return undefined;
+      case 'load':
+        return this.#load(message);
+      case 'unload':
+        return this.#unload(message.model);
+    }
   }
 
   #tellIfIdle(): void {
@@ -328,15 +351,10 @@ export class WorkerHost {
     const { model } = spec;
     try {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
-      const engine = this.#options.engines.find(({ name }) => name === spec.engine);
-      if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
-      const session = await warmedUp(await engine.load(spec), spec);
+      const session = await this.#options.sessions.load(spec);
       const { concurrency } = spec;
       this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined, begin: steppedBy(session, spec) });
-      if (concurrency !== undefined && concurrency !== this.#batchesMax) {
-        this.#batchesMax = concurrency;
-        this.#send({ kind: 'credit', batchesMax: concurrency });
-      }
+      if (concurrency !== undefined) this.#setCredit(Math.min(concurrency, this.#options.creditMax ?? concurrency));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const isFinal = error instanceof ModelMismatch ? { isFinal: true as const } : {};
@@ -348,6 +366,12 @@ export class WorkerHost {
     const addedBytes = Math.max(0, residentBytes - bytesBefore);
     const processorMs = this.#options.processorMs() - processorMsBefore;
     this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs } });
+  }
+
+  #setCredit(batchesMax: number): void {
+    if (batchesMax === this.#batchesMax) return;
+    this.#batchesMax = batchesMax;
+    this.#send({ kind: 'credit', batchesMax });
   }
 
   async #unload(model: number): Promise<void> {
@@ -366,21 +390,9 @@ export class WorkerHost {
   }
 }
 
-function steppedBy(session: Session, { isDecoupled, engine }: LoadSpec): Session['begin'] {
-  if (isDecoupled !== true) return undefined;
+function steppedBy(session: Session, { isDecoupled }: LoadSpec): Session['begin'] {
   const { begin } = session;
-  if (begin === undefined) throw new ModelMismatch(`the engine "${engine}" gives one answer to a request, not several`);
-  return (request) => begin.call(session, request);
-}
-
-async function warmedUp(session: Session, spec: LoadSpec): Promise<Session> {
-  try {
-    await runWarmUp(session, spec);
-    return session;
-  } catch (error) {
-    await session.unload();
-    throw error;
-  }
+  return isDecoupled === true && begin !== undefined ? (request) => begin.call(session, request) : undefined;
 }
 
 function failureCodeFrom(error: InferenceError): FailedMessage['code'] {

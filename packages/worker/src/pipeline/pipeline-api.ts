@@ -136,6 +136,18 @@ export function isPipeline(value: unknown): value is PipelineDefinition {
   return typeof value === 'object' && value !== null && mark in value;
 }
 
+/** The elements of a BYTES input as texts. What is not UTF-8 is answered with `invalid-request`, by the name of the input. */
+export function decodeTexts(name: string, { data }: Pick<PipelineTensor<'BYTES'>, 'data'>): readonly string[] {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  return data.map((bytes, index) => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      throw invalid(`${name}[${index}] is not valid UTF-8; send text`);
+    }
+  });
+}
+
 /** The error for an invalid request: `throw invalid('the picture is too dark')` answers it with `invalid-request`. */
 export function invalid(message: string): Error {
   return new InferenceError('invalid-request', message);

@@ -12,7 +12,7 @@ import { decodeImage } from './decode-image.ts';
 import { inferBy } from './infer-by.ts';
 import type { PipelineContext, PipelineDefinition, PipelineTensor } from './pipeline-api.ts';
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
-import { failureFromUserError } from './user-error.ts';
+import { failureFromUserError, stackTextOf } from './user-error.ts';
 
 /** A loaded pipeline; `begin` is for decoupled ones. Its inputs and answers are copied, because user code may keep references. */
 export class PipelineSession implements Session {
@@ -74,7 +74,12 @@ export class PipelineSession implements Session {
 
   #failureFrom(error: unknown, calls: RunCalls | undefined): InferenceError {
     if (calls?.signal.reason !== undefined) return new InferenceError('cancelled', 'nobody waits for the answer');
-    return failureFromUserError(error, this.#spec.path);
+    const failure = failureFromUserError(error, this.#spec.path);
+    // The caller gets the message and the line; the router logs this, where the pipeline's author can read the stack.
+    if (failure.code === 'inference-failed') {
+      process.stderr.write(`a run failed: ${stackTextOf(error, failure.message)}\n`);
+    }
+    return failure;
   }
 
   async unload(): Promise<void> {}

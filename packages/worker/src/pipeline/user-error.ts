@@ -60,6 +60,12 @@ function positionOf(error: unknown, modulePath: string): string | undefined {
   return undefined;
 }
 
+/** The stack in one line, for the log; the message where there is none. */
+export function stackTextOf(error: unknown, message: string): string {
+  const stack = stackOf(error).replaceAll(/\s*\n\s*/g, ' | ');
+  return shortened(stack === '' ? message.replaceAll('\n', ' | ') : stack);
+}
+
 /** User code may have replaced the stack by anything. */
 function stackOf(error: unknown): string {
   try {

@@ -10,11 +10,14 @@ import {
 } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import { tensorText } from '../start-screen.ts';
+import { type InputFile, tensorFromFile } from './file-tensor.ts';
 import { randomTensor } from './random-tensor.ts';
 
 export interface WantedInputs {
   /** JSON text by input. */
   readonly values: ReadonlyMap<string, string>;
+  /** Files by input. */
+  readonly files: ReadonlyMap<string, InputFile>;
   readonly shapes: ReadonlyMap<string, readonly number[]>;
   /** Generates the inputs without values. */
   readonly random: { readonly seed: number; readonly rows: number } | undefined;
@@ -24,14 +27,16 @@ const encoder = new TextEncoder();
 
 export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs): Tensor[] {
   const names = specs.map((spec) => spec.name);
-  for (const name of [...wanted.values.keys(), ...wanted.shapes.keys()]) {
+  for (const name of [...wanted.values.keys(), ...wanted.files.keys(), ...wanted.shapes.keys()]) {
     if (!names.includes(name))
       throw new CommandFailure(`the model has no input ${name}; it takes ${specs.map(tensorText).join(', ')}`);
   }
   const inputs: Tensor[] = [];
   for (const [index, spec] of specs.entries()) {
     const text = wanted.values.get(spec.name);
-    if (text !== undefined) inputs.push(tensorFrom(spec, text, wanted.shapes.get(spec.name)));
+    const file = wanted.files.get(spec.name);
+    if (file !== undefined) inputs.push(tensorFromFile(spec, file, wanted.shapes.get(spec.name)));
+    else if (text !== undefined) inputs.push(tensorFrom(spec, text, wanted.shapes.get(spec.name)));
     else if (wanted.random !== undefined) {
       const { seed, rows } = wanted.random;
       const shape =
@@ -39,7 +44,9 @@ export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs):
       // Every input has its own random sequence: adding an input does not change the others.
       inputs.push(randomTensor(spec, shape, seed + index));
     } else {
-      throw new CommandFailure(`input ${tensorText(spec)} has no values; give --input '${spec.name}=[…]', or --random`);
+      throw new CommandFailure(
+        `input ${tensorText(spec)} has no values; give --input '${spec.name}=[…]', --input ${spec.name}=@FILE, or --random`,
+      );
     }
   }
   return inputs;

@@ -172,8 +172,16 @@ test('--data sends a file or standard input unchanged', async () => {
 
 test.each<[string, string[], RegExp]>([
   ['no model', [], /^millrace infer: needs the name of a model/],
-  ['an input without a name', ['echo', '--input', '=1'], /^millrace: --input: must be NAME=JSON, not "=1"/],
-  ['an input without a value', ['echo', '--input', 'x'], /^millrace: --input: must be NAME=JSON, not "x"/],
+  [
+    'an input without a name',
+    ['echo', '--input', '=1'],
+    /^millrace: --input: must be NAME=JSON or NAME=@FILE, not "=1"/,
+  ],
+  [
+    'an input without a value',
+    ['echo', '--input', 'x'],
+    /^millrace: --input: must be NAME=JSON or NAME=@FILE, not "x"/,
+  ],
   [
     'a shape of text',
     ['echo', '--shape', 'x=a'],
@@ -215,7 +223,7 @@ test.each<[string, string[], RegExp]>([
   [
     'a missing input',
     ['echo', '--input', 'x=[1,2]'],
-    /input n INT64\[1\] has no values; give --input 'n=\[…\]', or --random\n$/,
+    /input n INT64\[1\] has no values; give --input 'n=\[…\]', --input n=@FILE, or --random\n$/,
   ],
   ['no JSON', ['echo', '--input', 'x=[1,', '--random'], /--input x is not JSON \(.*\); write --input 'x=\[1, 2\]'\n$/],
   [

@@ -22,7 +22,9 @@ interface InferPlan {
   readonly timeoutMs: number;
   readonly deadlineMs: number | undefined;
   readonly dataFile: string | undefined;
-  readonly inputs: WantedInputs;
+  readonly inputs: Omit<WantedInputs, 'files'>;
+  /** Paths by input. */
+  readonly files: ReadonlyMap<string, string>;
   readonly isBinary: boolean;
   readonly isJson: boolean;
 }
@@ -47,22 +49,28 @@ async function requestFrom(
 ): Promise<EncodedRequest> {
   if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, parts), jsonBytes: undefined };
   const { inputs } = await client.metadata(plan.model, plan.version);
-  // Servers take 16-bit floats as bytes only.
-  const isBinary = plan.isBinary || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
-  return encodeInferRequest(buildInputs(inputs, plan.inputs), isBinary);
+  const files = new Map(
+    [...plan.files].map(([name, file]) => [name, { path: file, bytes: readFile(file, parts.cwd) }]),
+  );
+  // Servers take 16-bit floats as bytes only, and files are mostly not text.
+  const isBinary =
+    plan.isBinary || files.size > 0 || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
+  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files }), isBinary);
 }
 
 async function readData(file: string, parts: CommandEnvironment): Promise<Uint8Array> {
-  if (file !== '-') {
-    try {
-      return readFileSync(path.resolve(parts.cwd, file));
-    } catch (error) {
-      throw new CommandFailure(`${file} ${messageFromFileError(error)}`);
-    }
-  }
+  if (file !== '-') return readFile(file, parts.cwd);
   const chunks: Uint8Array[] = [];
   for await (const chunk of parts.stdin) chunks.push(chunk);
   return Buffer.concat(chunks);
+}
+
+function readFile(file: string, cwd: string): Uint8Array {
+  try {
+    return readFileSync(path.resolve(cwd, file));
+  } catch (error) {
+    throw new CommandFailure(`${file} ${messageFromFileError(error)}`);
+  }
 }
 
 function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
@@ -70,6 +78,8 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
   const model = positionals[0] ?? '';
   if (model === '')
     problems.push({ source: 'millrace infer', message: 'needs the name of a model: millrace infer mlp --random' });
+  const given = namedValues(flags, 'input', 'NAME=JSON or NAME=@FILE', problems);
+  const files = new Map([...given].flatMap(([name, text]) => (text.startsWith('@') ? [[name, text.slice(1)]] : [])));
   const plan: InferPlan = {
     model,
     version: flags.takeText('model-version'),
@@ -79,19 +89,17 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
       flags.takeText('deadline-ms') === undefined ? undefined : wholeNumber(flags, 'deadline-ms', 1, 1, problems),
     dataFile: flags.takeText('data'),
     inputs: {
-      values: namedValues(flags, 'input', 'NAME=JSON', problems),
+      values: new Map([...given].filter(([name]) => !files.has(name))),
       shapes: shapesFrom(flags, problems),
       random: flags.isOn('random')
         ? { seed: wholeNumber(flags, 'seed', 1, 0, problems), rows: wholeNumber(flags, 'rows', 1, 1, problems) }
         : undefined,
     },
+    files,
     isBinary: flags.isOn('binary'),
     isJson: flags.isOn('json'),
   };
-  if (
-    plan.dataFile !== undefined &&
-    (plan.inputs.values.size > 0 || plan.inputs.random !== undefined || plan.isBinary)
-  ) {
+  if (plan.dataFile !== undefined && (given.size > 0 || plan.inputs.random !== undefined || plan.isBinary)) {
     problems.push({ source: '--data', message: 'is a complete request; remove --input, --random and --binary' });
   }
   if (plan.inputs.random === undefined) {

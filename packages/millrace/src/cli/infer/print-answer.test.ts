@@ -39,8 +39,8 @@ test('bytes that are text are shown as text, others as base64', () => {
   const named = (data: Uint8Array): Tensor => ({ name: 'b', datatype: 'BYTES', shape: [2], data });
   expect(text(named(encodeBytesElements(['hé', '"']))).at(1)).toBe('    "hé", "\\""');
   const binary = named(encodeBytesElements([Uint8Array.of(0xff, 0xfe), 'ok']));
-  expect(text(binary).at(1)).toBe('    {"base64":"//4="}, {"base64":"b2s="}');
+  expect(text(binary).at(1)).toBe('    {"b64":"//4="}, {"b64":"b2s="}');
   expect(JSON.parse(answerJson({ model: 'm', version: '1', outputs: [binary] }))).toMatchObject({
-    outputs: [{ data: [{ base64: '//4=' }, { base64: 'b2s=' }] }],
+    outputs: [{ data: [{ b64: '//4=' }, { b64: 'b2s=' }] }],
   });
 });

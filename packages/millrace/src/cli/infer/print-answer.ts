@@ -26,13 +26,13 @@ export function answerJson(answer: DecodedAnswer): string {
   return `${stringifyJson({ model_name: answer.model, model_version: answer.version, outputs })}\n`;
 }
 
-/** What is not text is shown as base64, under that name. */
+/** What is not text is shown as requests write it. */
 function shownData(tensor: Tensor): JsonValue[] {
   try {
     return jsonDataOf(tensor);
   } catch {
     const elements = takeBytesElements(tensor.data) ?? [];
-    return elements.map((element) => ({ base64: Buffer.from(element).toString('base64') }));
+    return elements.map((element) => ({ b64: Buffer.from(element).toString('base64') }));
   }
 }
 

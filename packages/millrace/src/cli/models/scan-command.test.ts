@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runArguments } from '../../testing/run-arguments.ts';
 
-const addSub = fileURLToPath(new URL('../../../../../models/add_sub', import.meta.url));
+const addSub = fileURLToPath(new URL('../../../../../tests/models/add_sub', import.meta.url));
 let folder = '';
 
 function add(repository: string, name: string, config: string): void {

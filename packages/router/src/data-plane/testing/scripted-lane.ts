@@ -25,6 +25,7 @@ export class CountedRegion implements Region {
 
 export class ScriptedLane implements Lane {
   readonly name = 'local';
+  readonly life = 'started';
   readonly links: ScriptedLink[] = [];
   /** Every region that was lent by a link or came with an answer. */
   readonly regions: CountedRegion[] = [];
@@ -55,6 +56,7 @@ export class ScriptedLane implements Lane {
 
 /** Keeps the contract of a link: it releases the regions of a message once the worker has answered, failed or exited. */
 export class ScriptedLink implements WorkerLink {
+  readonly identity = undefined;
   readonly pid: number;
   readonly sent: ToWorker[] = [];
   readonly calls: ('stop' | 'kill')[] = [];

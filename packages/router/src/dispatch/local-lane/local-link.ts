@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import {
   type CallAnsweredMessage,
   DispatchFrameReader,
@@ -11,6 +10,7 @@ import {
   type FromWorker,
   frameBytesMaxDefault,
   type HelloFrame,
+  type LaneLife,
   type LoadSpec,
   MalformedFrame,
   type Region,
@@ -18,22 +18,30 @@ import {
   type ToWorker,
   takeCommonVersion,
   VersionMismatch,
+  type WorkerEnd,
+  type WorkerIdentity,
   type WorkerLink,
 } from '@millrace/protocol';
 import type { MappingPool } from '@millrace/shared-memory';
+import type { ChannelListener, WorkerChannel, WorkerSource } from '../worker-source.ts';
 import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
-import { type ProcessEnd, WorkerProcess } from './worker-process.ts';
+
+export type LocalLinkOptions = Pick<
+  LocalLaneOptions,
+  'sharedMemoryBytesMax' | 'messageBytesMax' | 'onSharedMemoryUnavailable'
+>;
 
 /** Larger inputs that do not fit into shared memory are written to the socket without a copy, which would take too long. */
 const referenceBytesMin = 1024 * 1024;
 
-/** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
-export class LocalLink implements WorkerLink {
+/** The router's end of a link to a worker on this host: its channel, and the memory shared with it. */
+export class LocalLink implements WorkerLink, ChannelListener {
   readonly #receive: (message: FromWorker) => void;
   readonly #onUnavailable: (reason: string) => void;
-  readonly #process: WorkerProcess;
+  readonly #channel: WorkerChannel;
+  readonly #life: LaneLife;
   readonly #memory: WorkerMemory;
   readonly #frameBytesMax: number;
   readonly #writer: FrameWriter;
@@ -45,6 +53,7 @@ export class LocalLink implements WorkerLink {
   #isFlushScheduled: boolean = true;
   #isReleaseScheduled: boolean = false;
   #hasGreeted: boolean = false;
+  #identity: WorkerIdentity | undefined;
   #isStopping: boolean = false;
   #isGone: boolean = false;
   /** Why this side killed the worker, if it did. */
@@ -52,7 +61,12 @@ export class LocalLink implements WorkerLink {
   /** The reason that its owner gave for killing it, if any; it may answer until it has exited. */
   #killedFor: string | undefined;
 
-  constructor(options: LocalLaneOptions, memories: MappingPool, receive: (message: FromWorker) => void) {
+  constructor(
+    source: WorkerSource,
+    options: LocalLinkOptions,
+    memories: MappingPool,
+    receive: (message: FromWorker) => void,
+  ) {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
     this.#frameBytesMax = frameBytesMax;
@@ -65,23 +79,24 @@ export class LocalLink implements WorkerLink {
       (offset) => this.#releaseOutput(offset),
       this.#onUnavailable,
     );
-    this.#process = new WorkerProcess({
-      workerPath: options.workerPath,
-      execPath: options.execPath ?? process.execPath,
-      spawn: options.spawn ?? spawn,
-      environment: options.environment ?? {},
-      memoryDescriptor: this.#memory.descriptor,
-      onData: (chunk) => this.#onData(chunk),
-      onEnd: (reason, end) => this.#end(reason, end),
-    });
+    this.#life = source.life;
+    this.#channel = source.open(this);
     const { bytes } = this.#memory;
     const sizes = { toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax };
     this.#writer.append({ kind: 'hello', versions: dispatchVersions, ...sizes });
     this.#write();
   }
 
+  get identity(): WorkerIdentity | undefined {
+    return this.#identity;
+  }
+
   get pid(): number | undefined {
-    return this.#process.pid;
+    return this.#channel.pid;
+  }
+
+  get memoryDescriptor(): number | undefined {
+    return this.#memory.descriptor;
   }
 
   lend(bytes: number): Region {
@@ -117,7 +132,7 @@ export class LocalLink implements WorkerLink {
     if (this.#isGone) return;
     this.#isStopping = true;
     this.#killedFor ??= reason;
-    this.#process.kill();
+    this.#channel.kill();
   }
 
   #dispatch(message: DispatchMessage): void {
@@ -188,11 +203,11 @@ export class LocalLink implements WorkerLink {
   #write(): void {
     if (this.#writer.isEmpty) return;
     if (this.#writer.hasReferences) {
-      for (const piece of this.#writer.takePieces()) this.#process.write(piece);
+      for (const piece of this.#writer.takePieces()) this.#channel.write(piece);
       return;
     }
     const bytes = this.#writer.takeBytes();
-    if (this.#process.write(bytes)) this.#writer.recycle(bytes);
+    if (this.#channel.write(bytes)) this.#writer.recycle(bytes);
   }
 
   /**
@@ -219,13 +234,13 @@ export class LocalLink implements WorkerLink {
     }
   }
 
-  #onData(chunk: Uint8Array): void {
+  onData(chunk: Uint8Array): void {
     if (this.#verdict !== undefined) return;
     try {
       this.#reader.push(chunk);
     } catch (error) {
-      this.#verdict = verdictOn(error);
-      this.#process.kill();
+      this.#verdict = verdictOn(error, this.#life);
+      this.#channel.kill();
     }
   }
 
@@ -236,7 +251,8 @@ export class LocalLink implements WorkerLink {
     else throw new MalformedFrame(`the first frame is a ${message.kind}, not a hello`);
   }
 
-  #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
+  #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax, worker }: HelloFrame): void {
+    if (worker?.refusal !== undefined) throw new LinkRefused(worker.refusal);
     if (takeCommonVersion(dispatchVersions, versions) === undefined) {
       throw new VersionMismatch(dispatchVersions, versions);
     }
@@ -246,6 +262,7 @@ export class LocalLink implements WorkerLink {
       );
     }
     this.#hasGreeted = true;
+    this.#identity = worker;
     this.#flush();
     const { bytes } = this.#memory;
     if (bytes === 0) return;
@@ -288,19 +305,24 @@ export class LocalLink implements WorkerLink {
     }
   }
 
-  #end(reason: string, end: ProcessEnd): void {
+  onEnd(reason: string, end?: WorkerEnd): void {
     this.#isGone = true;
     this.#batches.clear();
     this.#memory.close();
     const why = this.#verdict ?? this.#killedFor;
-    if (why === undefined) this.#receive({ kind: 'gone', reason, end });
+    if (why === undefined) this.#receive({ kind: 'gone', reason, ...(end === undefined ? {} : { end }) });
     else this.#receive({ kind: 'gone', reason: `${reason}; ${why}`, end: 'ended-by-router' });
   }
 }
 
-/** Why the worker was killed, for a violation of the protocol; any other error is a bug of this side and is rethrown. */
-function verdictOn(error: unknown): string {
+/** An attached worker does not take the link. */
+class LinkRefused extends Error {}
+
+/** Why this side ended the link, for a violation of the protocol; any other error is a bug of this side and is rethrown. */
+function verdictOn(error: unknown, life: LaneLife): string {
+  if (error instanceof LinkRefused) return `the worker refused the link: ${error.message}`;
   if (error instanceof VersionMismatch) return `it was refused: ${error.message}`;
-  if (error instanceof MalformedFrame) return `it broke the protocol and was killed: ${error.message}`;
+  const what = life === 'started' ? 'was killed' : 'the link was closed';
+  if (error instanceof MalformedFrame) return `it broke the protocol and ${what}: ${error.message}`;
   throw error;
 }

@@ -1,7 +1,10 @@
 import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { WorkerEnd } from '@millrace/protocol';
+import type { ChannelListener, WorkerChannel } from '../worker-source.ts';
 import { TextTail } from './text-tail.ts';
+import { type WorkerLine, WorkerOutput } from './worker-output.ts';
 
 /** How much of a worker's stderr is kept, and how many lines of it the reason of an exit shows. */
 const standardErrorCharactersMax = 4096;
@@ -21,20 +24,17 @@ const allocatorSettings = {
   MALLOC_TRIM_THRESHOLD_: String(128 * 1024 * 1024),
 };
 
-export interface WorkerProcessOptions {
+export interface WorkerProgram {
   readonly workerPath: string;
   readonly execPath: string;
   readonly spawn: typeof spawn;
   readonly environment: Readonly<Record<string, string>>;
-  /** Inherited by the worker as descriptor 4. */
-  readonly memoryDescriptor: number | undefined;
-  readonly onData: (chunk: Uint8Array) => void;
-  /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
-  readonly onEnd: (reason: string, end: ProcessEnd) => void;
+  /** Called with what it prints; if left out, only the last lines of its stderr are kept. */
+  readonly onLine: ((pid: number, line: WorkerLine) => void) | undefined;
 }
 
-/** A process that a signal ended which does not come from its own code was killed; any other end that nobody asked for is a crash. */
-export type ProcessEnd = 'crashed' | 'killed';
+/** A process that a signal ended which does not come from its own code was killed; any other end is a crash. */
+type ProcessEnd = Extract<WorkerEnd, 'crashed' | 'killed'>;
 
 const signalsFromOutside: ReadonlySet<NodeJS.Signals | null> = new Set([
   'SIGKILL',
@@ -44,37 +44,55 @@ const signalsFromOutside: ReadonlySet<NodeJS.Signals | null> = new Set([
   'SIGQUIT',
 ]);
 
-/** A worker process: starts it, writes to it, kills it, and reports why it exited. */
-export class WorkerProcess {
-  readonly #options: WorkerProcessOptions;
+/** A worker process: starts it, writes to it, kills it, and reports why it exited. It inherits the memory as descriptor 4. */
+export class WorkerProcess implements WorkerChannel {
+  readonly #listener: ChannelListener;
   readonly #child: ChildProcess | undefined;
   readonly #socket: Socket | undefined;
   readonly #standardError = new TextTail(standardErrorCharactersMax);
+  readonly #output: WorkerOutput;
   #timer: NodeJS.Timeout | undefined;
   #hasEnded: boolean = false;
 
-  constructor(options: WorkerProcessOptions) {
-    this.#options = options;
+  constructor(program: WorkerProgram, listener: ChannelListener) {
+    const { onLine } = program;
+    this.#listener = listener;
+    this.#output = new WorkerOutput(
+      (line) => {
+        if (this.pid !== undefined) onLine?.(this.pid, line);
+      },
+      () => performance.now(),
+    );
     try {
-      this.#child = options.spawn(options.execPath, [options.workerPath], {
-        stdio: ['ignore', 'ignore', 'pipe', 'pipe', options.memoryDescriptor ?? 'ignore'],
-        env: { ...allocatorSettings, ...options.environment },
+      this.#child = program.spawn(program.execPath, [program.workerPath], {
+        stdio: [
+          'ignore',
+          onLine === undefined ? 'ignore' : 'pipe',
+          'pipe',
+          'pipe',
+          listener.memoryDescriptor ?? 'ignore',
+        ],
+        env: { ...allocatorSettings, ...program.environment },
       });
     } catch (error) {
-      const reason = startFailure(options, error);
+      const reason = startFailure(program, error);
       queueMicrotask(() => this.#end(reason, 'crashed'));
       return;
     }
     const child = this.#child;
-    child.on('error', (error) => this.#end(startFailure(options, error), 'crashed'));
-    child.on('exit', () => this.#limit(() => this.#destroyPipes()));
+    child.on('error', (error) => this.#end(startFailure(program, error), 'crashed'));
+    child.on('exit', () => {
+      this.#output.end();
+      this.#limit(() => this.#destroyPipes());
+    });
     child.on('close', (code, signal) =>
       this.#end(this.#exitReason(code, signal), signalsFromOutside.has(signal) ? 'killed' : 'crashed'),
     );
-    const standardError = child.stderr as Readable | null | undefined;
-    standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
+    const { stdout, stderr } = child as { stdout?: Readable | null; stderr?: Readable | null };
+    if (stdout) this.#output.add(stdout, 'stdout');
+    if (stderr) this.#output.add(stderr, 'stderr', (text) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
-    this.#socket?.on('data', options.onData);
+    this.#socket?.on('data', (chunk: Uint8Array) => listener.onData(chunk));
     // The close event follows and is handled.
     this.#socket?.on('error', () => {});
     this.#socket?.on('close', () => this.#limit(() => this.kill()));
@@ -98,7 +116,7 @@ export class WorkerProcess {
   /** A worker whose own children hold its pipes open must not delay the report of its exit. */
   #destroyPipes(): void {
     this.#socket?.destroy();
-    this.#child?.stderr?.destroy();
+    this.#output.destroy();
   }
 
   #limit(action: () => void): void {
@@ -117,11 +135,11 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#options.onEnd(reason, end);
+    this.#listener.onEnd(reason, end);
   }
 }
 
-function startFailure({ execPath, workerPath }: WorkerProcessOptions, error: unknown): string {
+function startFailure({ execPath, workerPath }: WorkerProgram, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return `the worker process (${execPath} ${workerPath}) could not be started: ${message}`;
 }

@@ -5,6 +5,7 @@ import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/inf
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { datatypeFrom } from '../datatype-from.ts';
+import { refusalBefore } from '../model-refusal.ts';
 import { tighterMs } from '../request-deadline.ts';
 import { doAtOnce, type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
@@ -29,6 +30,19 @@ export interface CallConditions {
   /** What the call itself allows. */
   readonly timeoutMs: number | undefined;
   readonly deadlineAfter: DataPlane['deadlineAfter'];
+}
+
+/** As `decodeRequest`, but a model that cannot be served is named before anything that is wrong with the request. */
+export function decodeKnownRequest(
+  message: InferMessage,
+  catalogue: Catalogue,
+  call: CallConditions,
+): DecodedGrpcRequest {
+  try {
+    return decodeRequest(message, call);
+  } catch (error) {
+    throw refusalBefore(error, catalogue, message.modelName, message.modelVersion);
+  }
 }
 
 export function decodeRequest(message: InferMessage, call: CallConditions): DecodedGrpcRequest {

@@ -9,7 +9,7 @@ import { checkClassification, classifiedAtOnceBytesMax, classify } from '../clas
 import { doAtOnce, type SliceGenerator, type SliceQueue } from '../slices/slice-queue.ts';
 import type { CallFacts } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
-import { type DecodedGrpcRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
+import { type DecodedGrpcRequest, decodeKnownRequest, hasLongContents, readContents } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
 import type { InferMessage } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';
@@ -95,6 +95,7 @@ export class GrpcInferOperation {
   }
 
   #ask(message: InferMessage, call: UnaryInferCall, isJson: boolean): void {
+    call.subject = message.modelName;
     const { request, classes } = this.#decode(message, call.timeoutMs, this.callerOf(call));
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
@@ -149,7 +150,11 @@ export class GrpcInferOperation {
 
   #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedGrpcRequest {
     try {
-      const decoded = decodeRequest(message, { caller, timeoutMs, deadlineAfter: this.#deadlineAfter });
+      const decoded = decodeKnownRequest(message, this.#catalogue, {
+        caller,
+        timeoutMs,
+        deadlineAfter: this.#deadlineAfter,
+      });
       const { classes } = decoded;
       const { model, version } = decoded.request.target;
       if (classes.size > 0) this.#checkClasses(model, version, classes);

@@ -21,15 +21,20 @@ export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
       isIdempotent: true,
       request: codecOf(ModelReadyRequestSchema),
       response: codecOf(ModelReadyResponseSchema),
-      handle: ({ name, version }) =>
-        create(ModelReadyResponseSchema, { ready: takeReadinessProblem(catalogue, name, version) === undefined }),
+      handle: ({ name, version }, call) => {
+        call.subject = name;
+        return create(ModelReadyResponseSchema, {
+          ready: takeReadinessProblem(catalogue, name, version) === undefined,
+        });
+      },
     }),
     unary({
       name: 'ModelMetadata',
       isIdempotent: true,
       request: codecOf(ModelMetadataRequestSchema),
       response: codecOf(ModelMetadataResponseSchema),
-      handle: ({ name, version }) => {
+      handle: ({ name, version }, call) => {
+        call.subject = name;
         const view = catalogue.mustFind(name, version);
         return modelMetadataMessage(view, version === '' ? catalogue.readyVersions(name) : [view.version]);
       },
@@ -39,7 +44,10 @@ export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
       isIdempotent: true,
       request: codecOf(ModelConfigRequestSchema),
       response: codecOf(ModelConfigResponseSchema),
-      handle: ({ name, version }) => modelConfigMessage(catalogue.mustFind(name, version)),
+      handle: ({ name, version }, call) => {
+        call.subject = name;
+        return modelConfigMessage(catalogue.mustFind(name, version));
+      },
     }),
   ];
 }

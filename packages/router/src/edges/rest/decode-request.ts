@@ -3,7 +3,7 @@ import { InferenceError, quote } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import { checkInputs } from '../check-inputs.ts';
-import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
+import { type AnswerForm, binaryForm, jsonForm } from '../classification/answer-form.ts';
 import { tighterMs } from '../request-deadline.ts';
 import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import type { AnswerTemplateCache } from './answer-template.ts';
@@ -22,6 +22,8 @@ export interface RequestFrame {
   readonly version: string;
   /** Bytes of JSON in front of the body; undefined: all of it, 0: none. */
   readonly jsonBytes: number | undefined;
+  /** Outputs of a raw binary request are JSON; otherwise its JSON says what they are. */
+  readonly wantsJson: boolean;
   readonly timeoutMs: number | undefined;
   readonly caller: string;
   readonly deadlineAfter: DataPlane['deadlineAfter'];
@@ -145,7 +147,7 @@ function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catal
       inputs: [input],
       origin: { caller, deadlineAt: frame.deadlineAfter(timeoutMs), queueTimeoutMs, priority, trail: noTrail },
     },
-    form: { listed: new Map(), unlisted: binaryForm },
+    form: { listed: new Map(), unlisted: frame.wantsJson ? jsonForm : binaryForm },
     template: undefined,
   };
 }

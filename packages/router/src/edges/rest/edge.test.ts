@@ -28,6 +28,25 @@ describe('server', () => {
     }
   });
 
+  test('/ says what this is and where to go: JSON, or text for a browser', async () => {
+    const { call } = echoEdge({ catalogue: catalogueOf(...views), server: { name: '<n>', version: '1.2' } });
+    const reply = await call({ target: '/' });
+    expect(JSON.parse(reply.text())).toEqual({
+      about: 'Millrace 1.2, an inference server',
+      name: '<n>',
+      version: '1.2',
+      models: ['m', 'a b'],
+      modelsReady: 2,
+      paths: expect.objectContaining({ openapi: '/openapi.json', infer: '/v2/models/{model}/infer' }),
+    });
+    const page = await call({ target: '/', headers: [['accept', 'text/html,application/xhtml+xml,*/*;q=0.8']] });
+    expect(page.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(page.text()).toMatch(
+      /^Millrace 1\.2, an inference server\. This one is called <n>\.\n\nModels that are ready: m, a b\n/,
+    );
+    expect((await call({ target: '/', method: 'POST' })).status).toBe(405);
+  });
+
   test.each([
     [true, true, 200, 200, 200],
     [true, false, 200, 400, 200],
@@ -163,6 +182,7 @@ describe('the OpenAPI document', () => {
     expect([openapi, info.title, info.version]).toEqual(['3.1.0', 'millrace', '0.0.0']);
     expect(new Set(Object.keys(paths))).toEqual(
       new Set([
+        '/',
         '/healthz',
         '/openapi.json',
         '/v2',

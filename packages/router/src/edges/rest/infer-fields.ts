@@ -9,12 +9,16 @@ export class InferFields {
   readonly timeoutMs: number | undefined;
   readonly packing: Packing | undefined;
   readonly acceptEncoding: string | undefined;
+  /** A request without JSON cannot say in which form it wants the outputs; `Accept: application/json` does. */
+  readonly wantsJson: boolean;
 
   constructor(headers: HeaderFields) {
     this.jsonBytes = jsonBytesFromField(headers.getAll(headerLengthField));
     this.timeoutMs = timeoutMsFromField(takeJoined(headers, timeoutField));
     this.packing = requestPackingFrom(takeJoined(headers, 'content-encoding'));
     this.acceptEncoding = takeJoined(headers, 'accept-encoding');
+    this.wantsJson =
+      this.jsonBytes === 0 && /\bapplication\/json(?![\w.+-])/i.test(takeJoined(headers, 'accept') ?? '');
   }
 }
 

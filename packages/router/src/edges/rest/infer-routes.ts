@@ -18,7 +18,9 @@ export function inferRoutes(dependencies: ModelOperationDependencies, operation:
       [headerLengthField]: z
         .int()
         .min(0)
-        .describe('Bytes of JSON in front of the body; 0: none, the body is the one input; absent: all is JSON'),
+        .describe(
+          'Bytes of JSON in front of the body; 0: none, the body is the one input, and the outputs are binary unless Accept has application/json; absent: all is JSON',
+        ),
       [timeoutField]: z
         .int()
         .min(1)

@@ -4,6 +4,7 @@ import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
+import { refusalBefore } from '../model-refusal.ts';
 import { type SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import { AnswerEncoder } from './answer-encoder.ts';
@@ -118,12 +119,13 @@ class InferCall implements BodyReceiver {
 
   onBody(body: Uint8Array): void {
     const { decoder, deadlineAfter, slices } = this.#operation;
-    const { jsonBytes, timeoutMs } = this.#fields as InferFields;
+    const { jsonBytes, wantsJson, timeoutMs } = this.#fields as InferFields;
     try {
       const frame = {
         model: this.#model,
         version: this.#version,
         jsonBytes,
+        wantsJson,
         timeoutMs,
         caller: this.#caller,
         deadlineAfter,
@@ -168,9 +170,10 @@ class InferCall implements BodyReceiver {
 
   /** The request could not be read: it was cut off, too large or malformed. */
   onBodyFailed(error: unknown): void {
-    const { dataPlane, config } = this.#operation;
+    const { catalogue, dataPlane, config } = this.#operation;
     const isJson = error instanceof BodyTooLarge && error.bytesMax < config.bodyBytesMax;
-    const told = isJson ? jsonTooLarge(this.#http.body.lengthBytes, error.bytesMax) : error;
+    const ofBody = isJson ? jsonTooLarge(this.#http.body.lengthBytes, error.bytesMax) : error;
+    const told = refusalBefore(ofBody, catalogue, this.#model, this.#version);
     dataPlane.noteRefusal(inferenceErrorFrom(told).code);
     this.#respond(this.#operation.encodeError(told));
   }

@@ -5,10 +5,13 @@ import { catalogueOf, echoEdge, typedBytes, viewOf } from './testing/echo-double
 const floats = typedBytes(new Float32Array([1.5, -2]));
 
 describe('raw binary requests', () => {
-  const raw = (body: Uint8Array) => ({
+  const raw = (body: Uint8Array, accept?: string) => ({
     method: 'POST',
     target: '/v2/models/m/infer',
-    headers: [['inference-header-content-length', '0']] as const,
+    headers: [
+      ['inference-header-content-length', '0'],
+      ...(accept === undefined ? [] : [['accept', accept] as const]),
+    ] as const,
     body,
   });
 
@@ -34,6 +37,26 @@ describe('raw binary requests', () => {
     );
     expect(Buffer.compare(reply.body.subarray(reply.body.byteLength - body.byteLength), body)).toBe(0);
   });
+
+  test.each(['application/json', 'text/html, Application/JSON;q=0.9'])(
+    'the outputs are JSON for Accept: %s',
+    async (accept) => {
+      const view = viewOf('m', { inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 2] }] });
+      const { call } = echoEdge({ catalogue: catalogueOf(view) });
+      const reply = await call(raw(floats, accept));
+      expect(reply.headers.get('content-type')).toBe('application/json');
+      expect(JSON.parse(Buffer.from(reply.body).toString())).toMatchObject({ outputs: [{ data: [1.5, -2] }] });
+    },
+  );
+
+  test.each(['*/*', 'application/octet-stream', 'application/json-seq'])(
+    'and binary for Accept: %s',
+    async (accept) => {
+      const view = viewOf('m', { inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 2] }] });
+      const { call } = echoEdge({ catalogue: catalogueOf(view) });
+      expect((await call(raw(floats, accept))).headers.get('content-type')).toBe('application/octet-stream');
+    },
+  );
 
   test('optional inputs are left out', async () => {
     const threshold = { name: 'threshold', datatype: 'FP32', shape: [], isOptional: true, hasDefault: true } as const;

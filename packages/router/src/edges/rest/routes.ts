@@ -4,6 +4,7 @@ import type { OpenInferenceParts } from '../open-inference.ts';
 import type { Route } from '../routing/route.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
+import { frontPageRoute } from './front-page.ts';
 import { RestInferOperation } from './infer.ts';
 import { inferRoutes } from './infer-routes.ts';
 import { modelRoutes } from './model-routes.ts';
@@ -22,6 +23,7 @@ export interface RestDependencies extends OpenInferenceParts {
 export function restRoutes(dependencies: RestDependencies): readonly Route[] {
   const { management, statistics } = dependencies;
   return [
+    frontPageRoute(dependencies),
     ...serverRoutes(dependencies),
     ...modelRoutes(dependencies),
     ...inferRoutes(dependencies, new RestInferOperation(dependencies)),

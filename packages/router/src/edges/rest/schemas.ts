@@ -13,13 +13,27 @@ const datatype = z.enum(Object.keys(datatypes) as [string, ...string[]]).meta({ 
 const shape = z.array(z.int().min(0));
 const data = z
   .array(z.unknown())
-  .describe('Elements in row-major order, flat or nested in any way; as many as the shape says');
+  .describe(
+    'Elements in row-major order, flat or nested in any way; as many as the shape says. An element of a BYTES input is a ' +
+      'string, or {"b64": "…"} with base64 where it is not text, for example an image file',
+  );
 
 export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
 
 export const serverMetadataSchema = z
   .object({ name: z.string(), version: z.string(), extensions: z.array(z.string()) })
   .meta({ id: 'ServerMetadata' });
+
+export const frontPageSchema = z
+  .object({
+    about: z.string(),
+    name: z.string(),
+    version: z.string(),
+    models: z.array(z.string()).describe('Names of models that are ready; the first 20'),
+    modelsReady: z.int().min(0).describe('How many are ready'),
+    paths: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'FrontPage' });
 
 const tensorMetadata = z
   .object({ name: z.string(), datatype, shape: z.array(z.int().min(-1)) })

@@ -2,8 +2,10 @@ import { rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { modelBytes } from '@millrace/onnx/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findAllModels } from '../../repository/repository.ts';
 import { TestRepository } from '../../repository/testing/test-repository.ts';
 import { ChangeDetector, type DetectedChanges } from './change-detector.ts';
+import { fingerprintOf } from './fingerprint.ts';
 
 const settleMs = 1000;
 let repository: TestRepository;
@@ -12,7 +14,8 @@ let now = 0;
 
 beforeEach(async () => {
   repository = await TestRepository.create();
-  detector = new ChangeDetector([repository.path], settleMs);
+  const { path } = repository;
+  detector = new ChangeDetector({ find: () => findAllModels([path]), fingerprintOf }, settleMs);
   now = 0;
 });
 afterEach(() => repository.remove());

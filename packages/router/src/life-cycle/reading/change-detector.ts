@@ -2,9 +2,9 @@
 import type { ConfigProblem } from '@millrace/protocol';
 import { formatConfigProblem } from '@millrace/protocol';
 import type { ModelFailure } from '../../model/model-definition.ts';
-import { findAllModels } from '../../repository/repository.ts';
 import type { ModelLocation } from '../../repository/repository-layout.ts';
-import { fingerprintOf, type ModelFingerprint } from './fingerprint.ts';
+import type { ModelFingerprint } from './fingerprint.ts';
+import type { RepositorySource } from './repository-source.ts';
 
 export interface ChangedModel {
   readonly location: ModelLocation;
@@ -27,7 +27,7 @@ export interface DetectedChanges {
 const gone = 'gone';
 
 export class ChangeDetector {
-  readonly #paths: readonly string[];
+  readonly #source: Pick<RepositorySource, 'find' | 'fingerprintOf'>;
   readonly #settleMs: number;
   /** By model: its state when it was last reported. */
   readonly #told = new Map<string, string>();
@@ -36,14 +36,14 @@ export class ChangeDetector {
   #warned = new Set<string>();
 
   /** A model is reported once its files have stayed unchanged for `settleMs`. */
-  constructor(paths: readonly string[], settleMs: number) {
-    this.#paths = paths;
+  constructor(source: Pick<RepositorySource, 'find' | 'fingerprintOf'>, settleMs: number) {
+    this.#source = source;
     this.#settleMs = settleMs;
   }
 
   /** The first check reports every model without waiting. */
   async detect(nowMs: number, isFirst = false): Promise<DetectedChanges> {
-    const found = await findAllModels(this.#paths);
+    const found = await this.#source.find();
     const warnings = this.#newWarnings([...found.problems, ...found.warnings]);
     // A repository that is temporarily unreadable must not unload its models.
     if (found.problems.length > 0) {
@@ -52,7 +52,7 @@ export class ChangeDetector {
     const present = new Set<string>();
     const changed: ChangedModel[] = [];
     for (const location of found.locations) {
-      const fingerprint = await fingerprintOf(location);
+      const fingerprint = await this.#source.fingerprintOf(location);
       present.add(location.name);
       if (this.#isSettledChange(location.name, fingerprint.text, nowMs, isFirst))
         changed.push({ location, fingerprint });

@@ -1,14 +1,10 @@
-/**
- * Reads models from the repository on request: their locations, and the contents of each. Owns the paths of the
- * repository and the options for reading; keeps nothing of what it read.
- */
+/** Reads models from the repository on request: their locations, and the contents of each. Keeps nothing of what it read. */
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
-import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
-import { readModel } from '../../repository/read-model.ts';
-import type { ReadModelOptions } from '../../repository/read-model-options.ts';
-import { type FoundModels, findAllModels } from '../../repository/repository.ts';
+import type { ModelDefinition, ModelFailure, UnservedVersions } from '../../model/model-definition.ts';
+import type { FoundModels } from '../../repository/repository.ts';
 import type { ModelLocation } from '../../repository/repository-layout.ts';
-import { fingerprintOf, type ModelFingerprint } from './fingerprint.ts';
+import type { ModelFingerprint } from './fingerprint.ts';
+import type { RepositorySource } from './repository-source.ts';
 
 /** A model that was read, and the fingerprint of its folder at that time. */
 export interface ReadDefinition {
@@ -28,10 +24,12 @@ export interface LibraryReading {
 export type ModelLocations = ReadonlyMap<string, ModelLocation | ModelFailure>;
 
 export interface RepositoryReaderParts {
-  /** Model repositories and single files. */
-  readonly paths: readonly string[];
-  readonly reading: ReadModelOptions;
+  readonly source: RepositorySource;
   readonly onWarning: (warning: ConfigProblem) => void;
+  /** Called with the names of all models whenever the repository was listed. */
+  readonly onFound: (names: ReadonlySet<string>) => void;
+  /** Called for every model that was read, with its versions that the configuration leaves out. */
+  readonly onUnserved: (name: string, unserved: UnservedVersions | undefined) => void;
 }
 
 export class RepositoryReader {
@@ -41,8 +39,10 @@ export class RepositoryReader {
     this.#parts = parts;
   }
 
-  find(): Promise<FoundModels> {
-    return findAllModels(this.#parts.paths);
+  async find(): Promise<FoundModels> {
+    const found = await this.#parts.source.find();
+    this.#parts.onFound(new Set([...found.locations, ...found.failures].map(({ name }) => name)));
+    return found;
   }
 
   /** Rejects with a `ConfigError` when the paths that were given cannot be used. */
@@ -59,9 +59,11 @@ export class RepositoryReader {
 
   async read(location: ModelLocation): Promise<LibraryReading> {
     // Taken before the files are read: a change in the meantime is seen as a change, not missed.
-    const fingerprint = await fingerprintOf(location);
-    const { definition, failures, warnings } = await readModel(location, this.#parts.reading);
-    for (const warning of warnings) this.#parts.onWarning(warning);
+    const { source, onWarning, onUnserved } = this.#parts;
+    const fingerprint = await source.fingerprintOf(location);
+    const { definition, failures, warnings, unserved } = await source.read(location);
+    onUnserved(location.name, unserved);
+    for (const warning of warnings) onWarning(warning);
     return { failures, read: definition && { definition, fingerprint, generation: 0 } };
   }
 }

@@ -22,6 +22,8 @@ export interface DemandWaitersParts {
   readonly onLoaded: (context: string, waitMs: number) => void;
 }
 
+const drainingText = 'this server is shutting down; send the request to another one';
+
 /** Holds requests that wait for a context to be loaded; the keeper decides which continue and which are refused. */
 export class DemandWaiters implements Demand {
   readonly #parts: DemandWaitersParts;
@@ -29,6 +31,7 @@ export class DemandWaiters implements Demand {
   #lastWaiter: WaiterId = 0;
   /** Contexts whose load was reported in this turn: a load that many wait for is reported once. */
   readonly #told = new Set<string>();
+  #isClosed: boolean = false;
 
   constructor(parts: DemandWaitersParts) {
     this.#parts = parts;
@@ -36,6 +39,7 @@ export class DemandWaiters implements Demand {
 
   bringBack(model: ServedModel, deadlineAt: number, signal: CancelSignal): Promise<void> {
     const { clock, contextOf, tell } = this.#parts;
+    if (this.#isClosed) return Promise.reject(new InferenceError('draining', drainingText));
     const context = contextOf(model);
     return new Promise((resolve, reject) => {
       if (context === undefined) {
@@ -76,14 +80,10 @@ export class DemandWaiters implements Demand {
   }
 
   /** The server stops: nothing is loaded on demand any more. */
-  refuseAll(): void {
+  close(): void {
+    this.#isClosed = true;
     for (const waiter of [...this.#waiting.keys()]) {
-      this.refuse({
-        kind: 'refuse',
-        waiter,
-        code: 'draining',
-        message: 'this server is shutting down; send the request to another one',
-      });
+      this.refuse({ kind: 'refuse', waiter, code: 'draining', message: drainingText });
     }
   }
 

@@ -5,6 +5,9 @@ import type { Clock } from '../../data-plane/clock.ts';
 /** The keeper's queries, for use outside of its loop. */
 export type KeeperView = Pick<Keeper, 'takeRevision' | 'isKnown' | 'isPinned' | 'usedBytes' | 'budgetBytes'>;
 
+/** The part of a keeper that the loop drives. */
+export type DrivenKeeper = KeeperView & Pick<Keeper, 'handle' | 'takeActions'>;
+
 /** All but `wake-at`, which the loop carries out itself. */
 export type KeeperTask = Exclude<KeeperAction, { readonly kind: 'wake-at' }>;
 
@@ -12,12 +15,14 @@ export interface KeeperLoopParts {
   readonly clock: Clock;
   readonly config: Partial<KeeperConfig>;
   readonly use: ContextUse;
+  /** Absent: core's keeper. */
+  readonly createKeeper?: ((use: ContextUse, config: Partial<KeeperConfig>) => DrivenKeeper) | undefined;
   readonly perform: (task: KeeperTask) => void;
 }
 
 export class KeeperLoop {
   readonly #parts: KeeperLoopParts;
-  readonly #keeper: Keeper;
+  readonly #keeper: DrivenKeeper;
   readonly #actions: KeeperAction[] = [];
   #isPerforming: boolean = false;
   #cancelWake: (() => void) | undefined;
@@ -25,7 +30,8 @@ export class KeeperLoop {
 
   constructor(parts: KeeperLoopParts) {
     this.#parts = parts;
-    this.#keeper = new Keeper(parts.use, parts.config);
+    const { use, config, createKeeper } = parts;
+    this.#keeper = createKeeper === undefined ? new Keeper(use, config) : createKeeper(use, config);
   }
 
   get keeper(): KeeperView {

@@ -1,3 +1,4 @@
+import { neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { serveTestModel } from '../../repository/testing/test-model.ts';
 import { ScriptedLibrary } from '../testing/scripted-library.ts';
@@ -81,4 +82,16 @@ test('a failed load is retried, except for a model that does not fit its configu
   expect(library.lane.links).toHaveLength(3);
   library.lane.last.loads();
   expect(library.states()).toEqual(['m:1 ready']);
+});
+
+test('a request for a model that is not in memory is refused while the server shuts down', async () => {
+  const library = new ScriptedLibrary();
+  library.loader.tell({ kind: 'budget', bytesMax: 1 });
+  library.read(definition, 'old');
+  expect(library.states()).toEqual([expect.stringContaining('m:1 evicted')]);
+  const model = library.models.mustKnow('m', '1');
+  library.loader.close();
+  library.loader.demand.close();
+  const late = library.loader.demand.bringBack(model, Number.POSITIVE_INFINITY, neverCancelled);
+  await expect(late).rejects.toMatchObject({ code: 'draining' });
 });

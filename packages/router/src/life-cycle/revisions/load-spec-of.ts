@@ -1,3 +1,4 @@
+import { join, sep } from 'node:path';
 import type { LoadSpec } from '@millrace/protocol';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
@@ -25,6 +26,7 @@ export function loadSpecOf(
     version: version.version,
     engine,
     path: version.path,
+    ...folderOf(definition, version),
     inputs,
     outputs,
     isBatched,
@@ -35,4 +37,10 @@ export function loadSpecOf(
     ...(version.cutsZipMaps === undefined ? {} : { cutsZipMaps: version.cutsZipMaps }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };
+}
+
+/** A model that was given as a single file has no folder of its own. */
+function folderOf(definition: ModelDefinition, { version, path }: ModelVersionDefinition): Pick<LoadSpec, 'folder'> {
+  const folder = join(definition.path, version);
+  return path.startsWith(`${folder}${sep}`) ? { folder } : {};
 }

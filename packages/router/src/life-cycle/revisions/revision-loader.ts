@@ -6,7 +6,7 @@
 import type { KeeperConfig, KeeperEvent } from '@millrace/core';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import { DemandWaiters } from './demand-waiters.ts';
-import { KeeperLoop, type KeeperTask, type KeeperView } from './keeper-loop.ts';
+import { KeeperLoop, type KeeperLoopParts, type KeeperTask, type KeeperView } from './keeper-loop.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { MemoryMeter, type MemoryMeterParts } from './memory-meter.ts';
 import { ModelSharing, type ModelSharingParts } from './model-sharing.ts';
@@ -20,7 +20,8 @@ export interface RevisionLoaderParts
   extends Omit<MemoryMeterParts, 'revisions' | 'loop'>,
     Omit<RevisionTrafficParts, 'loop'>,
     Omit<RevisionWorkersParts, 'loop' | 'traffic' | 'sharing'>,
-    Omit<ModelSharingParts, 'revisions'> {
+    Omit<ModelSharingParts, 'revisions'>,
+    Pick<KeeperLoopParts, 'createKeeper'> {
   readonly keeper: Partial<KeeperConfig>;
   readonly listener: RevisionListener;
 }
@@ -42,6 +43,7 @@ export class RevisionLoader {
     const loop = new KeeperLoop({
       clock,
       config: parts.keeper,
+      createKeeper: parts.createKeeper,
       use: {
         usedAt: (id) => revisions.usedAt(id),
         isInUse: (id) => revisions.take(id)?.models.some((model) => roster.isInUse(model)) ?? false,

@@ -1,0 +1,91 @@
+/** Shells with one bug each, planted at a seam between two of its parts. */
+import type { Deciders, ShellSeams } from '../shell.ts';
+
+/** The real thing with some of its methods replaced. */
+function bentPart<Part extends object>(real: Part, changes: Partial<Part>): Part {
+  return new Proxy(real, {
+    get: (target, name) => {
+      const changed: unknown = Reflect.get(changes, name);
+      if (changed !== undefined) return changed;
+      const own: unknown = Reflect.get(target, name, target);
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
+const never = new Promise<never>(() => {});
+
+function losesExits(real: ShellSeams['workers']): ShellSeams['workers'] {
+  return bentPart(real, { workerGone: () => {} });
+}
+
+function overratesCredit(real: ShellSeams['workers']): ShellSeams['workers'] {
+  return bentPart(real, {
+    workerCredit: (worker, batchesMax) => real.workerCredit(worker, Math.max(2, batchesMax)),
+  });
+}
+
+/** Gives the memory of an answer back as soon as it has been handed out. */
+function releasesAnswersEarly(real: ShellSeams['workers']): ShellSeams['workers'] {
+  return bentPart(real, {
+    batchAnswered: (message) => {
+      const { region } = message;
+      real.batchAnswered({ ...message, region: { bytes: region.bytes, release: () => {} } });
+      region.release();
+    },
+  });
+}
+
+function endsBeforeIdle(real: ShellSeams['roster']): ShellSeams['roster'] {
+  return bentPart(real, {
+    retire: async (model) => {
+      void real.retire(model);
+    },
+  });
+}
+
+function neverIdle(real: ShellSeams['roster']): ShellSeams['roster'] {
+  return bentPart(real, {
+    retire: async (model) => {
+      await real.retire(model);
+      await never;
+    },
+  });
+}
+
+/** Of the timers of the fleet only those of loads are whole numbers of less than five seconds. */
+function keepsLoadLimits(real: ShellSeams['fleetClock']): ShellSeams['fleetClock'] {
+  return bentPart(real, {
+    after: (delayMs, callback) => {
+      const cancel = real.after(delayMs, callback);
+      return Number.isInteger(delayMs) && delayMs > 0 && delayMs < 5000 ? () => {} : cancel;
+    },
+  });
+}
+
+function forgetsDemand(real: ShellSeams['demand']): ShellSeams['demand'] {
+  let count = 0;
+  return {
+    bringBack: (model, deadlineAt, signal) => {
+      count += 1;
+      return count % 5 === 0 ? never : real.bringBack(model, deadlineAt, signal);
+    },
+  };
+}
+
+function seesNoChanges(real: ShellSeams['source']): ShellSeams['source'] {
+  return bentPart(real, {
+    fingerprintOf: async (location) => ({ ...(await real.fingerprintOf(location)), text: 'unchanged' }),
+  });
+}
+
+export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string, Partial<Deciders>>([
+  ['a data plane that does not hear of the exit of workers', { seams: { workers: losesExits } }],
+  ['a data plane that overrates the credit of workers', { seams: { workers: overratesCredit } }],
+  ['a data plane that reuses the memory of answers too early', { seams: { workers: releasesAnswersEarly } }],
+  ['a roster that calls retired models idle at once', { seams: { roster: endsBeforeIdle } }],
+  ['a roster that never calls retired models idle', { seams: { roster: neverIdle } }],
+  ['a fleet that does not cancel the time limit of loads', { seams: { fleetClock: keepsLoadLimits } }],
+  ['a library that forgets some requests that wait for a load', { seams: { demand: forgetsDemand } }],
+  ['a library that does not see that files change', { seams: { source: seesNoChanges } }],
+]);

@@ -1,0 +1,126 @@
+/** Everything that comes from outside: requests in bursts and floods, cancels, files and traffic that change. */
+import type { SimulatedLane } from '../lane/simulated-lane.ts';
+import type { SimulatedModel } from '../repository/layout.ts';
+import type { SimulatedRepository } from '../repository/simulated-repository.ts';
+import type { SimulatedWorld } from '../world/simulated-world.ts';
+import type { Callers } from './callers.ts';
+import { labels, type Operator } from './operator.ts';
+
+export interface TrafficParts {
+  readonly world: SimulatedWorld;
+  readonly models: readonly SimulatedModel[];
+  readonly repository: SimulatedRepository;
+  readonly lane: SimulatedLane;
+  readonly callers: Callers;
+  readonly operator: Operator;
+  /** Called when all requests were sent. */
+  readonly onDone: () => void;
+}
+
+interface Target {
+  readonly model: SimulatedModel;
+  readonly address: string;
+}
+
+export class Traffic {
+  readonly #parts: TrafficParts;
+  readonly #world: SimulatedWorld;
+  #callCount = 0;
+
+  constructor(parts: TrafficParts) {
+    this.#parts = parts;
+    this.#world = parts.world;
+    // Requests that come before anything is loaded show little.
+    const { timeline, random, weather } = this.#world;
+    timeline.after(random.integer(0, weather.loadMsMax), () => this.#scheduleBurst());
+  }
+
+  /** One more request, as any other. */
+  last(): void {
+    this.#ask(this.#pick(), this.#caller());
+  }
+
+  #scheduleBurst(): void {
+    const { random, timeline, weather } = this.#world;
+    const isLong = random.chance(weather.longPause);
+    timeline.after(random.integer(0, isLong ? 8000 : weather.gapMsMax), () => {
+      this.#burst();
+      if (this.#callCount < weather.requestCount) this.#scheduleBurst();
+      else this.#parts.onDone();
+    });
+  }
+
+  #burst(): void {
+    const { random, weather } = this.#world;
+    const { lane, models, operator, repository } = this.#parts;
+    if (random.chance(weather.flood)) {
+      const [target, caller] = [this.#pick(), this.#caller()];
+      for (let index = 0; index < 40; index++) this.#ask(target, caller);
+    } else {
+      const size = random.chance(weather.stampede) ? 110 : random.integer(1, weather.burstMax);
+      for (let index = 0; index < size; index++) this.#ask(this.#pick(), this.#caller());
+    }
+    const { name } = random.pick(models);
+    if (random.chance(weather.creditChange)) lane.changeCredit(0);
+    if (random.chance(weather.modelChange)) this.#changeModel(random.pick(models));
+    if (random.chance(weather.resized)) repository.resize(name);
+    if (random.chance(weather.unreadable)) repository.setUnreadable(name, random.chance(0.5));
+    // A router that ends takes no orders any more.
+    if (this.#world.isEnding) return;
+    if (random.chance(weather.trafficChange)) void operator.changeTraffic(name);
+    if (random.chance(weather.pinned)) void operator.pin(name);
+    if (random.chance(weather.breakerClosed)) operator.closeBreaker();
+  }
+
+  #changeModel(model: SimulatedModel): void {
+    const { repository } = this.#parts;
+    const { random } = this.#world;
+    if (!repository.has(model.name)) repository.add(model);
+    else if (random.chance(0.7)) repository.change(model.name);
+    else repository.remove(model.name);
+  }
+
+  #caller(): string {
+    return `caller-${this.#world.random.integer(1, this.#world.weather.callerCount)}`;
+  }
+
+  /** A model by its name alone, with a version, or with a label. */
+  #pick(): Target {
+    const { random, weather } = this.#world;
+    const model = random.pick(this.#parts.models);
+    const { name, versionsMax } = model;
+    if (!random.chance(weather.exactAddress)) return { model, address: name };
+    const isVersion = random.chance(0.5);
+    return {
+      model,
+      address: isVersion ? `${name}:${random.integer(1, versionsMax)}` : `${name}@${random.pick(labels)}`,
+    };
+  }
+
+  #ask({ model, address }: Target, caller: string): void {
+    const { truth, random, timeline, weather } = this.#world;
+    this.#callCount += 1;
+    const id = this.#callCount;
+    const isOdd = random.chance(weather.oddRequest);
+    const timeoutMs = random.chance(weather.deadlineRequest) ? random.integer(isOdd ? -5 : 1, 200) : Infinity;
+    const rows = random.chance(0.7) ? 1 : random.integer(1, isOdd || model.isSplit ? 12 : 3);
+    truth.decide(id, random, weather);
+    this.#parts.callers.ask({
+      id,
+      model,
+      address,
+      question: id,
+      rows,
+      width: weather.hasGroups ? random.pick([1, 1, 2]) : 1,
+      textLengths: Array.from({ length: rows }, () => random.integer(0, isOdd ? 200 : 20)),
+      deadlineAt: timeline.nowMs + timeoutMs,
+      caller,
+      priority: random.integer(0, isOdd ? 9 : 3),
+      queueTimeoutMs: random.chance(weather.queueTimeoutRequest) ? random.integer(1, 100) : Infinity,
+      isAlone: weather.aloneEvery > 0 && id % weather.aloneEvery === 0,
+    });
+    if (!random.chance(weather.cancelledRequest)) return;
+    const reason = random.chance(0.8) ? 'cancelled' : 'deadline-exceeded';
+    timeline.after(random.integer(0, 100), () => this.#parts.callers.cancel(id, reason));
+  }
+}

@@ -1,0 +1,291 @@
+/**
+ * A worker process. It holds what it is sent in a queue and does one thing at a time, in order; a concurrent one begins
+ * every batch at once.
+ */
+import type { BatchTensor, DispatchMessage, FromWorker, LoadMessage, LoadSpec, ToWorker } from '@millrace/protocol';
+import { stampFrom } from '../repository/definitions.ts';
+import { claim } from '../world/truth.ts';
+import { mebibyte } from '../world/weather.ts';
+import { hopValue, int32Bytes, int32Values, questionOf, takeTextQuestions } from './rows.ts';
+import type { SimulatedLaneParts, SimulatedLink } from './simulated-lane.ts';
+import { SimulatedRegion } from './simulated-region.ts';
+
+/** A process without a model. */
+const processBytes: number = 48 * mebibyte;
+
+interface Batch {
+  readonly message: DispatchMessage;
+  readonly questions: readonly number[];
+}
+
+export class SimulatedWorker {
+  readonly #parts: SimulatedLaneParts;
+  readonly #link: SimulatedLink;
+  readonly #tasks: (LoadMessage | Batch)[] = [];
+  readonly #running = new Map<number, Batch>();
+  /** By batch, of all that the router waits for. */
+  readonly #questions = new Map<number, readonly number[]>();
+  readonly #cancelled = new Set<number>();
+  readonly #models = new Map<number, LoadSpec>();
+  /** What it is to load, by handle. */
+  readonly #specs = new Map<number, LoadSpec>();
+  #isAlive: boolean = true;
+  readonly #isSick: boolean;
+  readonly #isDeaf: boolean;
+  #isConcurrent: boolean = false;
+  #isLoading: boolean = false;
+  /** What it runs never gives the process back: nothing else on it gets any further. */
+  #isStuck: boolean = false;
+  #isStopping: boolean = false;
+
+  constructor(parts: SimulatedLaneParts, link: SimulatedLink) {
+    this.#parts = parts;
+    this.#link = link;
+    const { random, weather, timeline } = parts.world;
+    this.#isSick = random.chance(weather.sickWorker);
+    this.#isDeaf = random.chance(weather.deafWorker);
+    this.setCredit(random.integer(1, 4));
+    if (random.chance(weather.crashWhileIdle)) timeline.after(random.integer(0, 1000), () => this.#trouble());
+  }
+
+  /** Undefined when it has ended. */
+  get residentBytes(): number | undefined {
+    if (!this.#isAlive) return undefined;
+    let bytes = processBytes;
+    for (const { path } of this.#models.values()) bytes += this.#parts.repository.mustFile(stampFrom(path)).bytes;
+    return bytes;
+  }
+
+  setCredit(batchesMax: number): void {
+    if (this.#isAlive) this.#say({ kind: 'credit', batchesMax });
+  }
+
+  /** The router has sent it, and will wait for its end. */
+  noteDispatch(message: DispatchMessage): void {
+    const { world } = this.#parts;
+    const spec = this.#specs.get(message.model);
+    const questions = spec === undefined ? [] : questionsOf(message, spec);
+    this.#questions.set(message.batch, questions);
+    world.truth.noteBatch(questions);
+    // The router does not know yet that it sends to a dead one.
+    if (!this.#isAlive) world.truth.noteMisfortune(questions);
+  }
+
+  take(message: ToWorker): void {
+    if (!this.#isAlive) return;
+    switch (message.kind) {
+      case 'load':
+        this.#specs.set(message.spec.model, message.spec);
+        this.#isConcurrent ||= message.spec.concurrency !== undefined;
+        this.#tasks.push(message);
+        break;
+      case 'dispatch':
+        this.#tasks.push({ message, questions: this.#checked(message) });
+        break;
+      case 'cancel':
+        this.#cancel(message.batch);
+        break;
+      case 'unload':
+      case 'grant':
+      case 'call-answered':
+      case 'call-failed':
+        throw new Error(`a worker was sent ${message.kind}, which no model of this world has a use for`);
+    }
+    this.#next();
+  }
+
+  /** It ends when everything that it was sent is done. */
+  stop(): void {
+    if (this.#isDeaf) return;
+    this.#isStopping = true;
+    this.#next();
+  }
+
+  die(): void {
+    if (!this.#isAlive) return;
+    this.#isAlive = false;
+    this.#link.end(false, 'it died');
+  }
+
+  /** The router hears that it has ended. */
+  noteGone(): void {
+    this.#parts.world.truth.noteLost(this.#held());
+  }
+
+  #cancel(batch: number): void {
+    this.#cancelled.add(batch);
+    const running = this.#running.get(batch);
+    // Code that waits for ever may listen; code that never gives the process back cannot.
+    const isHeard = this.#isConcurrent && !this.#isStuck && this.#parts.world.random.chance(0.5);
+    if (running !== undefined && isHeard) this.#end(running, skipped(batch));
+  }
+
+  #next(): void {
+    while (this.#isAlive && !this.#isLoading && !this.#isStuck && (this.#isConcurrent || this.#running.size === 0)) {
+      const task = this.#tasks.shift();
+      if (task === undefined) {
+        if (this.#isStopping && this.#running.size === 0) this.#leave();
+        return;
+      }
+      if ('questions' in task) this.#run(task);
+      else this.#load(task.spec);
+    }
+  }
+
+  #load(spec: LoadSpec): void {
+    const { world } = this.#parts;
+    const { random, timeline, weather } = world;
+    const isFatal = random.chance(weather.crashInLoad);
+    const isFailing = random.chance(weather.failedLoad);
+    this.#isLoading = true;
+    if (!world.isCalm && random.chance(weather.hangingLoad)) return;
+    // Slow loads are for workers that serve nothing yet.
+    const loadMsMax = this.#models.size === 0 ? weather.loadMsMax : Math.min(weather.loadMsMax, 20);
+    const loadMs = random.integer(1, loadMsMax);
+    timeline.after(loadMs, () => {
+      if (isFatal) this.#trouble();
+      if (!this.#isAlive) return;
+      this.#isLoading = false;
+      const { model } = spec;
+      if (isFailing && !world.isCalm) this.#say({ kind: 'load-failed', model, message: `no load of ${spec.path}` });
+      else {
+        this.#models.set(model, spec);
+        this.#say({ kind: 'ready', model, loadMs, residentBytes: this.residentBytes ?? 0 });
+      }
+      this.#next();
+    });
+  }
+
+  #run(batch: Batch): void {
+    const { message, questions } = batch;
+    const { world } = this.#parts;
+    const { truth, random, timeline, weather } = world;
+    if (this.#cancelled.has(message.batch)) {
+      this.#say(skipped(message.batch));
+      return;
+    }
+    const spec = this.#models.get(message.model);
+    if (spec === undefined || (!world.isCalm && random.chance(weather.forgottenModel))) {
+      this.#forget(message);
+      return;
+    }
+    this.#running.set(message.batch, batch);
+    const isFatal = random.chance(weather.crashInRun);
+    const isFatalAfterwards = random.chance(weather.crashAfterAnswer);
+    if (truth.has(questions, 'blocking')) this.#isStuck = true;
+    if (this.#isStuck || truth.has(questions, 'hanging')) return;
+    const runMs = random.integer(1, weather.runMsMax);
+    timeline.after(runMs, () => {
+      if (this.#isStuck || !this.#running.has(message.batch)) return;
+      if (truth.has(questions, 'poison')) this.die();
+      else if (isFatal) this.#trouble();
+      if (!this.#isAlive) return;
+      const isFailing = this.#isSick && !world.isCalm && random.chance(0.8);
+      if (isFailing || truth.has(questions, 'failing')) this.#fail(batch);
+      else this.#end(batch, this.#answer(message, spec, runMs));
+      if (isFatalAfterwards) this.#trouble();
+    });
+  }
+
+  #fail(batch: Batch): void {
+    const { questions, message } = batch;
+    this.#parts.world.truth.noteFailed(questions);
+    const text = `no answer for ${questions.join(' ')}`;
+    this.#end(batch, { kind: 'failed', batch: message.batch, code: 'inference-failed', message: text });
+  }
+
+  /** It says that it does not have the model, and ends soon after. */
+  #forget({ batch, model }: DispatchMessage): void {
+    const { world } = this.#parts;
+    this.#models.delete(model);
+    world.truth.noteFailed(this.#questions.get(batch) ?? []);
+    this.#say({ kind: 'failed', batch, code: 'unknown-model', message: `${model} is not loaded` });
+    world.timeline.after(world.random.integer(1, 200), () => {
+      this.#noteMisfortune();
+      this.die();
+    });
+  }
+
+  #answer({ batch, inputs, outputs }: DispatchMessage, spec: LoadSpec, runMs: number): FromWorker {
+    const values = rowsOf(inputs, spec).map((value) => value + hopValue);
+    const stamps = values.map(() => stampFrom(spec.path));
+    const columns = [values, stamps];
+    const region = new SimulatedRegion(this.#parts.world, 8 * values.length, `of the answer to batch ${batch}`);
+    const tensors = outputs.map((index, position): BatchTensor => {
+      const bytes = int32Bytes(columns[index] ?? []);
+      region.bytes.set(bytes, position * bytes.length);
+      const data = region.bytes.subarray(position * bytes.length, (position + 1) * bytes.length);
+      return { index, shape: [values.length, 1], data };
+    });
+    return { kind: 'answered', batch, outputs: tensors, region, runMicros: runMs * 1000 };
+  }
+
+  #end({ message: { batch } }: Batch, message: FromWorker): void {
+    this.#running.delete(batch);
+    this.#say(message);
+    this.#next();
+  }
+
+  #say(message: FromWorker): void {
+    this.#link.deliver(message);
+  }
+
+  /** A crash that is the weather's doing: nobody on the worker is to blame for it. */
+  #trouble(): void {
+    if (!this.#isAlive || this.#parts.world.isCalm) return;
+    this.#noteMisfortune();
+    this.die();
+  }
+
+  #noteMisfortune(): void {
+    this.#parts.world.truth.noteMisfortune(this.#held());
+  }
+
+  /** The questions of all batches that the router waits for. */
+  #held(): readonly number[] {
+    return this.#link.outstanding().flatMap((batch) => this.#questions.get(batch) ?? []);
+  }
+
+  /** It ends by itself, with everything said. */
+  #leave(): void {
+    this.#isAlive = false;
+    this.#link.end(true, 'it was asked to');
+  }
+
+  /** The questions of a batch whose rows have arrived whole: every input tells the same. */
+  #checked(message: DispatchMessage): readonly number[] {
+    const { world } = this.#parts;
+    const spec = this.#specs.get(message.model);
+    if (spec === undefined) return [];
+    world.judge(() => {
+      const rows = rowsOf(message.inputs, spec).map(questionOf);
+      const texts = takeTextQuestions(inputOf(message.inputs, spec, 'text').data);
+      claim(rows.length > 0, `batch ${message.batch} has no rows`);
+      claim(`${texts}` === `${rows}`, `batch ${message.batch} has rows of ${rows}, but texts of ${texts}`);
+    });
+    return this.#questions.get(message.batch) ?? [];
+  }
+}
+
+function skipped(batch: number): FromWorker {
+  return { kind: 'failed', batch, code: 'cancelled', message: 'skipped' };
+}
+
+function inputOf(inputs: readonly BatchTensor[], spec: LoadSpec, name: string): BatchTensor {
+  const index = spec.inputs.findIndex((input) => input.name === name);
+  const tensor = inputs.find((input) => input.index === index);
+  if (tensor === undefined) throw new Error(`a batch of ${spec.name} has no input ${name}`);
+  return tensor;
+}
+
+/** The first value of each row of `x`. */
+function rowsOf(inputs: readonly BatchTensor[], spec: LoadSpec): readonly number[] {
+  const { shape, data } = inputOf(inputs, spec, 'x');
+  const width = shape[1] ?? 1;
+  const values = int32Values(data);
+  return values.filter((_, index) => index % width === 0);
+}
+
+function questionsOf({ inputs }: DispatchMessage, spec: LoadSpec): readonly number[] {
+  return [...new Set(rowsOf(inputs, spec).map(questionOf))];
+}

@@ -1,0 +1,155 @@
+/**
+ * Judges what the router does to its workers: it gives batches only to those that have the model and the room, ends them
+ * only for a reason, and gives back all memory, once. What workers say and hold is all that it knows.
+ */
+import type { FromWorker, ToWorker } from '@millrace/protocol';
+import type { SimulatedRegion } from '../lane/simulated-region.ts';
+import { stampFrom } from '../repository/definitions.ts';
+import type { SimulatedRepository } from '../repository/simulated-repository.ts';
+import type { SimulatedWorld } from '../world/simulated-world.ts';
+import { claim } from '../world/truth.ts';
+
+/** One worker as the router can know it. */
+export interface LinkRecord {
+  readonly pid: number;
+  /** When it was last given something to load. */
+  loadSentAt: number;
+  readonly models: Map<number, 'loading' | 'ready' | 'failed'>;
+  /** By handle: how long a run of the model may take. */
+  readonly runMsMax: Map<number, number>;
+  /** By batch that is not answered: when it was sent, and for which model. */
+  readonly outstanding: Map<number, { readonly model: number; readonly sentAt: number; isCancelled: boolean }>;
+  /** The batches that ended when one last did. */
+  lastEnded: { readonly at: number; readonly batches: number[] };
+  credit: number;
+  stoppedAt: number | undefined;
+}
+
+export interface LaneLimits {
+  readonly loadMsMax: number;
+  /** How long a worker without work may take to end. */
+  readonly stopMsMax: number;
+}
+
+/** Timers fire up to a millisecond early. */
+const timerMs = 1;
+
+export class LaneReferee {
+  readonly #world: SimulatedWorld;
+  readonly #repository: SimulatedRepository;
+  readonly #limits: LaneLimits;
+  readonly #links = new Map<number, LinkRecord>();
+  readonly #regions = new Set<SimulatedRegion>();
+
+  constructor(world: SimulatedWorld, repository: SimulatedRepository, limits: LaneLimits) {
+    this.#world = world;
+    this.#repository = repository;
+    this.#limits = limits;
+  }
+
+  opened(pid: number): LinkRecord {
+    const record: LinkRecord = {
+      pid,
+      loadSentAt: this.#world.nowMs,
+      models: new Map(),
+      runMsMax: new Map(),
+      outstanding: new Map(),
+      lastEnded: { at: 0, batches: [] },
+      credit: 0,
+      stoppedAt: undefined,
+    };
+    this.#links.set(pid, record);
+    return record;
+  }
+
+  noteRegion(region: SimulatedRegion): void {
+    this.#regions.add(region);
+  }
+
+  sent(link: LinkRecord, message: ToWorker): void {
+    const { nowMs } = this.#world;
+    switch (message.kind) {
+      case 'load': {
+        const { model, path } = message.spec;
+        const state = link.models.get(model);
+        claim(
+          state !== 'loading' && state !== 'ready',
+          `process ${link.pid} is told to load ${path}, which is ${state}`,
+        );
+        claim(link.stoppedAt === undefined, `process ${link.pid} is told to load ${path} after it was told to end`);
+        link.models.set(model, 'loading');
+        link.runMsMax.set(model, this.#repository.mustFile(stampFrom(path)).policy.runMsMax);
+        link.loadSentAt = nowMs;
+        break;
+      }
+      case 'dispatch': {
+        const { batch, model } = message;
+        claim(link.models.get(model) === 'ready', `process ${link.pid} is given batch ${batch} of a model it has not`);
+        claim(link.outstanding.size < link.credit, `process ${link.pid} is given batch ${batch} without credit`);
+        claim(link.stoppedAt === undefined, `process ${link.pid} is given batch ${batch} after it was told to end`);
+        link.outstanding.set(batch, { model, sentAt: nowMs, isCancelled: false });
+        break;
+      }
+      case 'cancel': {
+        const held = link.outstanding.get(message.batch);
+        // Its answer may have come in the same turn as the cancellation.
+        const hasJustEnded = link.lastEnded.batches.includes(message.batch) && link.lastEnded.at === nowMs;
+        const isKnown = held !== undefined || hasJustEnded;
+        claim(isKnown, `process ${link.pid} is told to cancel batch ${message.batch}, which it has not`);
+        claim(held?.isCancelled !== true, `process ${link.pid} is told to cancel batch ${message.batch} twice`);
+        if (held !== undefined) held.isCancelled = true;
+        break;
+      }
+    }
+  }
+
+  received(link: LinkRecord, message: FromWorker): void {
+    switch (message.kind) {
+      case 'credit':
+        link.credit = message.batchesMax;
+        break;
+      case 'ready':
+        link.models.set(message.model, 'ready');
+        break;
+      case 'load-failed':
+        link.models.set(message.model, 'failed');
+        break;
+      case 'answered':
+      case 'failed': {
+        const ended = link.outstanding.get(message.batch);
+        link.outstanding.delete(message.batch);
+        if (link.lastEnded.at !== this.#world.nowMs) link.lastEnded = { at: this.#world.nowMs, batches: [] };
+        link.lastEnded.batches.push(message.batch);
+        const isForgotten = message.kind === 'failed' && message.code === 'unknown-model';
+        if (isForgotten && ended !== undefined) link.models.set(ended.model, 'failed');
+        break;
+      }
+      case 'gone':
+        this.#links.delete(link.pid);
+        break;
+    }
+  }
+
+  stopped(link: LinkRecord): void {
+    link.stoppedAt ??= this.#world.nowMs;
+  }
+
+  /** Workers are killed for a load, a run or an end that takes too long, and for nothing else. */
+  killed(link: LinkRecord): void {
+    const { nowMs } = this.#world;
+    const { loadMsMax, stopMsMax } = this.#limits;
+    const isLoading = [...link.models.values()].includes('loading');
+    const isSlowLoad = isLoading && nowMs - link.loadSentAt >= loadMsMax - timerMs;
+    const isSlowEnd = nowMs - (link.stoppedAt ?? nowMs) >= stopMsMax - timerMs;
+    const isSlowRun = [...link.outstanding.values()].some(
+      ({ model, sentAt }) => nowMs - sentAt >= (link.runMsMax.get(model) ?? 0) - timerMs,
+    );
+    claim(isSlowLoad || isSlowEnd || isSlowRun, `process ${link.pid} is killed for nothing`);
+  }
+
+  atEnd(): void {
+    claim(this.#links.size === 0, `processes are left at the end: ${[...this.#links.keys()].join(' ')}`);
+    const kept = [...this.#regions].find(({ isReleased }) => !isReleased);
+    claim(kept === undefined, `memory ${kept?.title} is never given back`);
+  }
+}

@@ -1,0 +1,363 @@
+/**
+ * Judges the keeper of contexts and the catalogue by rules of their own: what is in memory, who takes requests, who waits.
+ * Shares no code with either; that nothing of a model waits or runs is known from the ledger of the scheduler's referee.
+ */
+import type { ContextName, KeeperAction, KeeperEvent, ModelKey, RevisionId, WaiterId } from '@millrace/core';
+import type { ServedModel } from '@millrace/router/catalogue';
+import { claim } from '../world/truth.ts';
+
+type EventOf<Kind extends KeeperEvent['kind']> = Extract<KeeperEvent, { readonly kind: Kind }>;
+type WaiterAnswer = Extract<KeeperAction, { kind: 'go-on' | 'refuse' }>;
+
+interface RevisionRecord {
+  readonly id: RevisionId;
+  readonly context: ContextRecord;
+  readonly models: readonly ServedModel[];
+  /** As the keeper was last told. */
+  bytes: number;
+  phase: 'out' | 'loading' | 'in' | 'retiring' | 'unloading';
+  hasFailed: boolean;
+}
+
+interface ContextRecord {
+  readonly name: ContextName;
+  /** Takes new requests. */
+  serving: RevisionRecord | undefined;
+  /** The latest that is wanted; undefined: none is. */
+  wanted: RevisionRecord | undefined;
+  /** The latest of all. */
+  latest: RevisionRecord | undefined;
+  /** Not in memory, and loaded again on demand. */
+  isAside: boolean;
+  isPinned: boolean;
+  /** As last measured; undefined: never. */
+  bytesMeasured: number | undefined;
+}
+
+interface WaiterRecord {
+  readonly context: ContextName;
+  readonly deadlineAt: number;
+}
+
+export interface LibraryLimits {
+  readonly budgetBytes: number;
+  readonly loadsMax: number;
+  readonly demandWaitersMax: number;
+  readonly hasPins: boolean;
+}
+
+export interface LibraryRefereeParts {
+  readonly limits: LibraryLimits;
+  /** Whether nothing of a model waits or runs, as the scheduler's referee knows it. */
+  readonly isIdle: (model: ModelKey) => boolean;
+  /** A worker that serves the model, as the scheduler's referee knows it. */
+  readonly takeServer: (model: ModelKey) => number | undefined;
+  /** The models of a context for which a revision was made last. */
+  readonly takeMade: (context: ContextName) => readonly ServedModel[];
+  /** Which versions take requests may have changed. */
+  readonly onChange: () => void;
+}
+
+export class LibraryReferee {
+  readonly #parts: LibraryRefereeParts;
+  readonly #contexts = new Map<ContextName, ContextRecord>();
+  readonly #revisions = new Map<RevisionId, RevisionRecord>();
+  readonly #waiters = new Map<WaiterId, WaiterRecord>();
+  /** Models whose workers could not be kept alive, or whose steps are missing. */
+  readonly #unservable = new Set<ServedModel>();
+  readonly #everUnservable = new Set<ModelKey>();
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #isEnding: boolean = false;
+
+  constructor(parts: LibraryRefereeParts) {
+    this.#parts = parts;
+  }
+
+  /** The catalogue has it take requests. */
+  noteServed(model: ServedModel): void {
+    this.#unservable.delete(model);
+    this.#parts.onChange();
+  }
+
+  noteUnservable(model: ServedModel): void {
+    this.#unservable.add(model);
+    this.#parts.onChange();
+  }
+
+  /** All models are taken from the scheduler from here on. */
+  noteEnding(): void {
+    this.#isEnding = true;
+  }
+
+  /** A model is taken from the scheduler, and what waits for it is refused: no worker can run it, or it is unloaded. */
+  claimRemovable(key: ModelKey): void {
+    const revision = this.#revisionOf(key);
+    if (this.#isEnding || revision === undefined || revision.phase === 'unloading') return;
+    const worker = this.#parts.takeServer(key);
+    claim(worker === undefined, `${key} is taken out of service while worker ${worker} serves it`);
+    this.#everUnservable.add(key);
+  }
+
+  /** A request for the model that had been accepted is refused. Only dead workers are an excuse for losing the model. */
+  claimLost(key: ModelKey, code: string): void {
+    const isExcused = code !== 'model-not-ready' || this.#everUnservable.has(key) || this.#isEnding;
+    claim(isExcused, `a request was accepted by ${key} and lost with it`);
+  }
+
+  judge(event: KeeperEvent, actions: readonly KeeperAction[], nowMs: number): void {
+    this.#note(event);
+    for (const action of actions) this.#judge(action, nowMs);
+    for (const [waiter, { deadlineAt, context }] of this.#waiters) {
+      claim(deadlineAt > nowMs, `waiter ${waiter} for ${context} waits after its deadline`);
+      claim(this.#wakeAt <= deadlineAt, `nobody will wake for the deadline of waiter ${waiter}`);
+      claim(
+        this.#contexts.get(context)?.serving === undefined,
+        `waiter ${waiter} waits for ${context}, which is served`,
+      );
+    }
+    this.#claimProgress();
+    this.#parts.onChange();
+  }
+
+  /** A request is put into the queue of this model: it serves, and no other revision of its context does. */
+  claimServing(key: ModelKey): void {
+    const revision = this.#revisionOf(key);
+    claim(revision !== undefined, `a request goes to ${key}, which is forgotten`);
+    const model = revision.models.find((one) => one.key === key);
+    const isHeld = revision.phase === 'retiring' && (model?.runner !== undefined || model?.answersAnyRows === true);
+    claim(isHeld || revision.context.serving === revision, `a request goes to ${key}, which takes none`);
+  }
+
+  /** The models that take requests by this name, at once or when they are back, highest version first. */
+  availableOf(name: string): readonly ServedModel[] {
+    return this.#modelsOf(name, ({ isAside }) => isAside);
+  }
+
+  /** Those that take them at once. */
+  servingOf(name: string): readonly ServedModel[] {
+    return this.#modelsOf(name, () => false);
+  }
+
+  /** The latest load of the version failed, or that of a model beside it in its workers. */
+  hasFailed(name: string, version: string): boolean {
+    const isMeant = ({ view }: ServedModel): boolean => view.name === name && view.version === version;
+    return [...this.#contexts.values()].some(({ latest, serving }) => {
+      const isUnservable = serving?.models.some((model) => isMeant(model) && this.#unservable.has(model)) === true;
+      return isUnservable || (latest?.hasFailed === true && latest.models.some(isMeant));
+    });
+  }
+
+  /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
+  atEnd(): void {
+    const { budgetBytes, hasPins } = this.#parts.limits;
+    claim(this.#waiters.size === 0, `${this.#waiters.size} requests still wait for models to be loaded`);
+    for (const { id, phase } of this.#revisions.values()) {
+      claim(phase === 'in' || phase === 'out', `revision ${id} is left ${phase}`);
+    }
+    const used = this.#usedBytes();
+    claim(hasPins || used <= budgetBytes, `${used} bytes stay under a budget of ${budgetBytes}`);
+    for (const { name, wanted, serving, isAside } of this.#contexts.values()) {
+      const isAtHand = serving !== undefined || isAside || wanted === undefined || wanted.hasFailed;
+      claim(isAtHand, `${name} is wanted but neither loaded nor evicted`);
+    }
+  }
+
+  #note(event: KeeperEvent): void {
+    switch (event.kind) {
+      case 'wanted':
+        this.#wanted(event);
+        break;
+      case 'kept': {
+        const context = this.#contexts.get(event.context);
+        if (context !== undefined) context.wanted = context.latest;
+        break;
+      }
+      case 'unwanted':
+        this.#contextOf(event.context).wanted = undefined;
+        break;
+      case 'loaded':
+        this.#account(this.#recordOf(event.revision), event.residentBytes);
+        this.#recordOf(event.revision).phase = 'in';
+        break;
+      case 'measured': {
+        const revision = this.#revisions.get(event.revision);
+        if (revision !== undefined && revision.phase !== 'loading') this.#account(revision, event.residentBytes);
+        break;
+      }
+      case 'unloaded':
+        this.#recordOf(event.revision).phase = 'out';
+        break;
+      case 'pinned': {
+        const context = this.#contexts.get(event.context);
+        if (context !== undefined) context.isPinned = event.isPinned;
+        break;
+      }
+      case 'demanded':
+        this.#waiters.set(event.waiter, event);
+        break;
+      case 'demand-cancelled':
+        this.#waiters.delete(event.waiter);
+        break;
+      case 'tick':
+        this.#wakeAt = Number.POSITIVE_INFINITY;
+        break;
+    }
+  }
+
+  #wanted({ context: name, revision: id, bytesExpected }: EventOf<'wanted'>): void {
+    const context = this.#contextOf(name);
+    const bytes = context.bytesMeasured ?? bytesExpected;
+    const models = this.#parts.takeMade(name);
+    const revision: RevisionRecord = { id, context, models, bytes, phase: 'out', hasFailed: false };
+    this.#revisions.set(id, revision);
+    context.wanted = revision;
+    context.latest = revision;
+  }
+
+  #account(revision: RevisionRecord, bytes: number): void {
+    revision.bytes = bytes;
+    revision.context.bytesMeasured = bytes;
+  }
+
+  #judge(action: KeeperAction, nowMs: number): void {
+    switch (action.kind) {
+      case 'wake-at':
+        claim(action.at >= nowMs, 'the wake-up time is in the past');
+        this.#wakeAt = action.at;
+        return;
+      case 'go-on':
+      case 'refuse':
+        this.#judgeWaiter(action, nowMs);
+        return;
+    }
+    const revision = this.#recordOf(action.revision);
+    const { context, id } = revision;
+    switch (action.kind) {
+      case 'load':
+        this.#judgeLoad(revision);
+        break;
+      case 'serve':
+        claim(revision.phase === 'in' || revision.phase === 'retiring', `revision ${id} is not in memory but serves`);
+        revision.phase = 'in';
+        context.serving = revision;
+        context.isAside = false;
+        break;
+      case 'retire':
+        claim(revision.phase === 'in', `revision ${id} retires while it is ${revision.phase}`);
+        claim(action.why !== 'evicted' || !context.isPinned, `${context.name} is evicted although it is pinned`);
+        revision.phase = 'retiring';
+        if (context.serving === revision) context.serving = undefined;
+        if (action.why === 'evicted') context.isAside = true;
+        break;
+      case 'unload':
+        for (const { key } of revision.models) claim(this.#parts.isIdle(key), `${key} is unloaded while it is in use`);
+        claim(context.serving !== revision, `revision ${id} is unloaded while it takes requests`);
+        revision.phase = 'unloading';
+        break;
+      case 'failed':
+        claim(!action.isOldServing || context.serving !== undefined, 'nothing serves, though it was said so');
+        revision.hasFailed = true;
+        context.isAside = false;
+        break;
+      case 'set-aside':
+        claim(revision.phase === 'out', `revision ${id} is set aside while it is ${revision.phase}`);
+        // A retiring context stays loaded until its replacement serves, and may be kept after all.
+        if ((context.wanted ?? revision) === revision && context.serving === undefined) context.isAside = true;
+        break;
+      case 'forget':
+        claim(revision.phase === 'out', `revision ${id} is forgotten while it is ${revision.phase}`);
+        this.#revisions.delete(id);
+        if (context.latest === revision) context.latest = undefined;
+        if (context.wanted === undefined) {
+          context.isPinned = false;
+          context.bytesMeasured = undefined;
+        }
+        if (context.serving === undefined && context.wanted === undefined) context.isAside = false;
+        break;
+    }
+  }
+
+  /** What is in memory is within the budget, save for this one load; pins may take more. */
+  #judgeLoad(revision: RevisionRecord): void {
+    const { budgetBytes, hasPins, loadsMax } = this.#parts.limits;
+    claim(revision.phase === 'out', `revision ${revision.id} is loaded while it is ${revision.phase}`);
+    const used = this.#usedBytes();
+    claim(hasPins || used <= budgetBytes, `a load is added to ${used} bytes under a budget of ${budgetBytes}`);
+    revision.phase = 'loading';
+    revision.hasFailed = false;
+    const loads = [...this.#revisions.values()].filter(({ phase }) => phase === 'loading').length;
+    claim(loads <= loadsMax, `${loads} loads are in progress`);
+  }
+
+  #judgeWaiter(action: WaiterAnswer, nowMs: number): void {
+    const waiter = this.#waiters.get(action.waiter);
+    claim(waiter !== undefined, `waiter ${action.waiter} is answered twice, or was never there`);
+    this.#waiters.delete(action.waiter);
+    const context = this.#contextOf(waiter.context);
+    if (action.kind === 'go-on') {
+      claim(context.serving !== undefined, `waiter ${action.waiter} goes on, but ${waiter.context} is not served`);
+      return;
+    }
+    if (action.code === 'deadline-exceeded') {
+      claim(waiter.deadlineAt <= nowMs, `waiter ${action.waiter} had time left`);
+    } else if (action.code === 'model-full') {
+      const others = [...this.#waiters.values()].filter((other) => other.context === waiter.context).length;
+      const { demandWaitersMax } = this.#parts.limits;
+      claim(others >= demandWaitersMax, `waiter ${action.waiter} is refused for ${others} others`);
+    } else {
+      claim(action.code === 'model-not-ready', `waiter ${action.waiter} is refused as ${action.code}`);
+      claim(context.serving === undefined, `waiter ${action.waiter} is refused, but ${waiter.context} is served`);
+    }
+  }
+
+  /** While a request waits for a load, work is in progress or the time of the next check is known. */
+  #claimProgress(): void {
+    if (this.#waiters.size === 0 || this.#wakeAt !== Number.POSITIVE_INFINITY) return;
+    const isMoving = [...this.#revisions.values()].some(({ phase }) => phase !== 'out' && phase !== 'in');
+    claim(isMoving, `${this.#waiters.size} requests wait for models, and nothing is loaded or unloaded for them`);
+  }
+
+  #modelsOf(name: string, mayBeOut: (context: ContextRecord) => boolean): readonly ServedModel[] {
+    const models: ServedModel[] = [];
+    for (const context of this.#contexts.values()) {
+      const revision = context.serving ?? (mayBeOut(context) ? (context.wanted ?? context.latest) : undefined);
+      for (const model of revision?.models ?? []) {
+        if (model.view.name === name && !this.#unservable.has(model)) models.push(model);
+      }
+    }
+    return models.sort((left, right) => Number(right.view.version) - Number(left.view.version));
+  }
+
+  #usedBytes(): number {
+    let bytes = 0;
+    for (const revision of this.#revisions.values()) if (revision.phase !== 'out') bytes += revision.bytes;
+    return bytes;
+  }
+
+  #revisionOf(key: ModelKey): RevisionRecord | undefined {
+    return [...this.#revisions.values()].find(({ models }) => models.some((model) => model.key === key));
+  }
+
+  #contextOf(name: ContextName): ContextRecord {
+    let context = this.#contexts.get(name);
+    if (context === undefined) {
+      context = {
+        name,
+        serving: undefined,
+        wanted: undefined,
+        latest: undefined,
+        isAside: false,
+        isPinned: false,
+        bytesMeasured: undefined,
+      };
+      this.#contexts.set(name, context);
+    }
+    return context;
+  }
+
+  #recordOf(id: RevisionId): RevisionRecord {
+    const revision = this.#revisions.get(id);
+    claim(revision !== undefined, `revision ${id} is not known, or was forgotten`);
+    return revision;
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * A model repository in memory: folders whose files change while they are read. The library reads it as it would read a
+ * disk; reports of changes come late or not at all.
+ */
+import type { RepositorySource } from '@millrace/router/internal';
+import type { SimulatedWorld } from '../world/simulated-world.ts';
+import { mebibyte } from '../world/weather.ts';
+import { definitionOf, type Instances, type VersionFile } from './definitions.ts';
+import type { SimulatedModel } from './layout.ts';
+import { policyFor } from './policies.ts';
+
+type Found = Awaited<ReturnType<RepositorySource['find']>>;
+type Location = Parameters<RepositorySource['read']>[0];
+type Fingerprint = Awaited<ReturnType<RepositorySource['fingerprintOf']>>;
+type Reading = Awaited<ReturnType<RepositorySource['read']>>;
+
+interface Folder {
+  readonly model: SimulatedModel;
+  readonly files: Map<string, VersionFile>;
+  instances: Instances;
+  isUnreadable: boolean;
+}
+
+export class SimulatedRepository implements RepositorySource {
+  readonly #world: SimulatedWorld;
+  readonly #folders = new Map<string, Folder>();
+  readonly #files = new Map<number, VersionFile>();
+  readonly #watchers = new Set<() => void>();
+  #stampCount = 0;
+
+  constructor(world: SimulatedWorld) {
+    this.#world = world;
+  }
+
+  async find(): Promise<Found> {
+    await this.#reads();
+    const locations = [...this.#folders.values()].map(({ model, files }) => ({
+      name: model.name,
+      path: `/models/${model.name}`,
+      isSingleFile: false,
+      hasConfig: true,
+      versions: [...files.keys()],
+    }));
+    return { locations, failures: [], problems: [], warnings: [] };
+  }
+
+  async fingerprintOf({ name }: Location): Promise<Fingerprint> {
+    await this.#reads();
+    const folder = this.#folders.get(name);
+    const files = [...(folder?.files.values() ?? [])];
+    const versions = new Map(files.map(({ version, stamp, bytes }) => [version, { text: `${stamp}`, bytes }]));
+    const others = [folder?.instances.join(), folder?.isUnreadable];
+    return { text: [...files.map(({ stamp }) => stamp), ...others].join(' '), versions };
+  }
+
+  async read({ name }: Location): Promise<Reading> {
+    await this.#reads();
+    const folder = this.#folders.get(name);
+    if (folder === undefined || folder.isUnreadable || folder.files.size === 0) {
+      const problems = [{ source: `/models/${name}`, message: 'it cannot be read' }];
+      return { definition: undefined, failures: [{ name, version: '', problems }], warnings: [] };
+    }
+    const { hasGroups, aloneEvery } = this.#world.weather;
+    const tensors = { hasGroups, hasOverride: aloneEvery > 0 };
+    const files = [...folder.files.values()].sort((left, right) => Number(left.version) - Number(right.version));
+    return { definition: definitionOf(folder.model, files, folder.instances, tensors), failures: [], warnings: [] };
+  }
+
+  watch(onChange: () => void): { refresh(): Promise<void>; close(): void } {
+    this.#watchers.add(onChange);
+    return { refresh: () => this.#reads(), close: () => this.#watchers.delete(onChange) };
+  }
+
+  has(name: string): boolean {
+    return this.#folders.has(name);
+  }
+
+  mustFile(stamp: number): VersionFile {
+    const file = this.#files.get(stamp);
+    if (file === undefined) throw new Error(`there was never a file with stamp ${stamp}`);
+    return file;
+  }
+
+  /** What should be served now. */
+  present(): readonly VersionFile[] {
+    return [...this.#folders.values()].flatMap(({ files }) => [...files.values()]);
+  }
+
+  /** Adds the folder of a model, with one version or more. */
+  add(model: SimulatedModel): void {
+    const { random } = this.#world;
+    const folder: Folder = { model, files: new Map(), instances: this.#instancesOf(model), isUnreadable: false };
+    this.#folders.set(model.name, folder);
+    for (let version = 1; version <= model.versionsMax; version++) {
+      if (version === 1 || random.chance(0.7)) this.#write(folder, `${version}`);
+    }
+    this.#report();
+  }
+
+  remove(name: string): void {
+    if (this.#folders.delete(name)) this.#report();
+  }
+
+  /** Writes a version anew, or adds or removes one. */
+  change(name: string): void {
+    const { random } = this.#world;
+    const folder = this.#folders.get(name);
+    if (folder === undefined) return;
+    const version = `${random.integer(1, folder.model.versionsMax)}`;
+    const isRemoved = folder.files.size > 1 && folder.files.has(version) && random.chance(0.3);
+    if (isRemoved) folder.files.delete(version);
+    else this.#write(folder, version);
+    this.#report();
+  }
+
+  /** One instance more or less; the priorities that they take may change. */
+  resize(name: string): void {
+    const folder = this.#folders.get(name);
+    if (folder === undefined) return;
+    folder.instances = this.#instancesOf(folder.model);
+    this.#report();
+  }
+
+  setUnreadable(name: string, isUnreadable: boolean): void {
+    const folder = this.#folders.get(name);
+    if (folder === undefined || folder.isUnreadable === isUnreadable) return;
+    folder.isUnreadable = isUnreadable;
+    this.#report();
+  }
+
+  /** Everything can be read from here on. */
+  calm(): void {
+    for (const name of this.#folders.keys()) this.setUnreadable(name, false);
+  }
+
+  #write(folder: Folder, version: string): void {
+    const { random } = this.#world;
+    this.#stampCount += 1;
+    const file: VersionFile = {
+      stamp: this.#stampCount,
+      name: folder.model.name,
+      version,
+      bytes: random.integer(5, 60) * mebibyte,
+      policy: policyFor(folder.model, this.#world),
+    };
+    this.#files.set(file.stamp, file);
+    folder.files.set(version, file);
+  }
+
+  /** The first takes requests of all priorities. */
+  #instancesOf({ isConcurrent }: SimulatedModel): Instances {
+    const { random, weather } = this.#world;
+    const isReserved = (): boolean => !isConcurrent && random.chance(weather.reservedInstance);
+    const others = random.chance(0.5) ? [] : [isReserved() ? random.integer(1, 2) : Number.POSITIVE_INFINITY];
+    return [Number.POSITIVE_INFINITY, ...others];
+  }
+
+  #report(): void {
+    const { timeline, random } = this.#world;
+    this.#world.note(
+      'repository holds',
+      this.present().map(({ name, version, stamp }) => `${name}:${version}/${stamp}`),
+    );
+    if (random.chance(0.3)) return;
+    timeline.after(random.integer(0, 20), () => {
+      for (const onChange of this.#watchers) onChange();
+    });
+  }
+
+  async #reads(): Promise<void> {
+    const { timeline, random, weather } = this.#world;
+    const readMs = random.integer(0, weather.readMsMax);
+    if (readMs > 0) await new Promise<void>((resolve) => void timeline.after(readMs, resolve));
+  }
+}
