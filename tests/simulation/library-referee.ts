@@ -50,6 +50,8 @@ export class LibraryReferee {
   /** Models whose workers could not be kept alive: what waits for them may be refused. */
   readonly #unservable = new Set<ServedModel>();
   readonly #everUnservable = new Set<ModelKey>();
+  /** Revisions of which a worker has loaded a model since their load began. */
+  readonly #loadable = new Set<RevisionId>();
   #wakeAt = Number.POSITIVE_INFINITY;
 
   /** `isIdle`: whether nothing of a model waits or runs, as the scheduler's referee knows it. */
@@ -116,7 +118,7 @@ export class LibraryReferee {
 
   judge(event: KeeperEvent, actions: readonly KeeperAction[], nowMs: number): void {
     if (event.kind === 'pinned') this.#pinned(event.context, event.isPinned);
-    if (event.kind === 'loaded') this.#recordOf(event.revision).phase = 'in';
+    if (event.kind === 'servable') this.#loadable.add(event.revision);
     for (const action of actions) this.#judge(action, nowMs);
     this.#claimBudget();
     for (const [waiter, { deadlineAt, context }] of this.#waiters) {
@@ -177,6 +179,12 @@ export class LibraryReferee {
       case 'refuse':
         this.#judgeWaiter(action, nowMs);
         return;
+      // What they come to is judged by the requests: see claimServing and availableOf.
+      case 'version-state':
+        if (action.status.state === 'unloading') this.#judgeUnloading(action.by?.revision);
+        return;
+      case 'version-removed':
+        return;
     }
     const revision = this.#recordOf(action.revision);
     const { context, id } = revision;
@@ -185,12 +193,16 @@ export class LibraryReferee {
         claim(revision.phase === 'out', `revision ${id} is loaded while it is ${revision.phase}`);
         revision.phase = 'loading';
         revision.hasFailed = false;
+        this.#loadable.delete(id);
         const loads = [...this.#revisions.values()].filter(({ phase }) => phase === 'loading').length;
         claim(loads <= this.#limits.loadsMax, `${loads} loads are in progress`);
         break;
       }
       case 'serve':
-        claim(revision.phase === 'in' || revision.phase === 'retiring', `revision ${id} is not in memory but serves`);
+        claim(
+          revision.phase === 'retiring' || (revision.phase === 'loading' && this.#loadable.has(id)),
+          `revision ${id} is ${revision.phase} but serves`,
+        );
         revision.phase = 'in';
         context.serving = revision;
         context.isAside = false;
@@ -214,6 +226,8 @@ export class LibraryReferee {
         break;
       case 'set-aside':
         claim(revision.phase === 'out', `revision ${id} is set aside while it is ${revision.phase}`);
+        // What failed is not available, although a request may have it tried again.
+        if (revision.hasFailed) break;
         // A retiring context stays loaded until its replacement serves, and may be kept after all.
         if ((context.wanted ?? revision) === revision && context.serving === undefined) context.isAside = true;
         break;
@@ -224,6 +238,15 @@ export class LibraryReferee {
         if (context.serving === undefined && context.wanted === undefined) context.isAside = false;
         break;
     }
+  }
+
+  /** What was evicted and is no longer wanted is not available any more, also while it drains. */
+  #judgeUnloading(id: RevisionId | undefined): void {
+    if (id === undefined) return;
+    const revision = this.#recordOf(id);
+    const { context } = revision;
+    claim(context.wanted !== revision, `revision ${id} is wanted, but said to be unloading`);
+    if (context.wanted === undefined && context.serving === undefined) context.isAside = false;
   }
 
   #judgeWaiter(action: WaiterAnswer, nowMs: number): void {

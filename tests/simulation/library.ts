@@ -37,17 +37,13 @@ export class Library {
       retirements: 0,
       outcomes: new Map(),
     };
-    this.#loader.announce(revision);
+    this.#loader.add(revision);
     this.#wanted.add(context.name);
     const bytesExpected = random.chance(0.5) ? revision.bytes : random.integer(1, 60);
     referee.noteRevision(id, context, revision.models, revision.bytes);
-    this.#loader.tell({
-      kind: 'wanted',
-      context: context.name,
-      revision: id,
-      bytesExpected,
-      isRetried: random.chance(0.7),
-    });
+    const versions = context.members.map(({ name, version }) => ({ model: name, version }));
+    const wanted = { context: context.name, revision: id, versions, bytesExpected, isRetried: random.chance(0.7) };
+    this.#loader.tell({ kind: 'wanted', revisions: [wanted] });
     // Pins are forgotten with a context, and are for whatever stands for it next.
     const isPinned = this.#pins.has(context.name);
     if (isPinned !== this.#parts.keeper.isPinned(context.name)) this.#tellPin(context.name, isPinned);

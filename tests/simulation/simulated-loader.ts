@@ -56,9 +56,8 @@ export class SimulatedLoader {
   }
 
   /** Makes a revision known, before it is wanted. */
-  announce(revision: SimulatedRevision): void {
+  add(revision: SimulatedRevision): void {
     this.#revisions.set(revision.id, revision);
-    for (const model of revision.models) this.#parts.models.announce(model, this.#isAwaited);
   }
 
   /** What the keeper reads. */
@@ -93,11 +92,6 @@ export class SimulatedLoader {
     this.#isPerforming = false;
   }
 
-  /** Under a budget models come when they are asked for, the first time too. */
-  get #isAwaited(): boolean {
-    return this.#parts.world.weather.budgetBytes !== Number.POSITIVE_INFINITY;
-  }
-
   #perform(action: KeeperAction): void {
     if (action.kind === 'go-on' || action.kind === 'refuse') {
       this.#parts.onWaiter(action);
@@ -107,15 +101,22 @@ export class SimulatedLoader {
       this.#wakeAt(action.at);
       return;
     }
+    if (action.kind === 'version-state') {
+      this.#show(action);
+      return;
+    }
+    if (action.kind === 'version-removed') {
+      this.#parts.models.remove(action);
+      return;
+    }
     const revision = this.#revisions.get(action.revision);
     if (revision === undefined) return;
-    const { models } = this.#parts;
     switch (action.kind) {
       case 'load':
         this.#load(revision);
         break;
       case 'serve':
-        this.#serve(revision);
+        this.#serve(revision, action.members);
         break;
       case 'retire':
         this.#retire(revision, action.why === 'evicted');
@@ -123,28 +124,22 @@ export class SimulatedLoader {
       case 'unload':
         this.#unload(revision);
         break;
-      case 'failed':
-        for (const model of revision.models) {
-          if (models.takeServed(model.view.name, model.view.version) !== undefined) continue;
-          this.#fail(model, revision.outcomes.get(model.key) || action.reason);
-        }
-        break;
-      case 'set-aside':
-        for (const model of revision.models) models.setAside(model);
-        break;
       case 'forget':
         this.#revisions.delete(revision.id);
         revision.isOver = true;
-        for (const model of revision.models) models.remove(model);
+        break;
+      case 'failed':
+        revision.isLoading = false;
+        break;
+      case 'set-aside':
         break;
     }
   }
 
   #load(revision: SimulatedRevision): void {
-    const { world, router, models, processes } = this.#parts;
+    const { world, router, processes } = this.#parts;
     revision.outcomes.clear();
     revision.isLoading = true;
-    for (const model of revision.models) models.announce(model, this.#isAwaited);
     revision.group = new SimulatedWorkerGroup({
       world,
       models: revision.models,
@@ -160,74 +155,48 @@ export class SimulatedLoader {
         losing: (key) => this.#parts.referee.noteLosing(key),
         servable: (key) => this.#outcome(revision, key, ''),
         unservable: (key, reason) => this.#outcome(revision, key, reason),
-        settled: () => this.#endLoad(revision),
+        settled: () => this.tell({ kind: 'settled', revision: revision.id, residentBytes: revision.bytes }),
       },
     });
   }
 
   #outcome(revision: SimulatedRevision, key: ModelKey, reason: string): void {
     revision.outcomes.set(key, reason);
-    const model = revision.models.find((one) => one.key === key) as ServedModel;
-    if (!revision.isServing) this.#endLoad(revision);
-    else if (reason === '') this.#takeTraffic(model);
-    else this.#fail(model, reason);
+    const { id, bytes: residentBytes, models } = revision;
+    const about = { revision: id, member: models.findIndex((one) => one.key === key), residentBytes };
+    if (reason === '') this.tell({ kind: 'servable', ...about });
+    else this.tell({ kind: 'unservable', ...about, reason, isFinal: false, jitter: this.#parts.world.random.next() });
   }
 
-  /** Tells the keeper how the load went, once that can be told. */
-  #endLoad(revision: SimulatedRevision): void {
-    const { world, models: catalogue } = this.#parts;
-    const { group, outcomes, models, id } = revision;
-    if (!revision.isLoading || group === undefined || outcomes.size < models.length) return;
-    const failed = models.filter(({ key }) => outcomes.get(key) !== '');
-    const isServed = ({ view }: ServedModel) => catalogue.takeServed(view.name, view.version) !== undefined;
-    if (failed.length === models.length || failed.some(isServed)) {
-      revision.isLoading = false;
-      this.tell({ kind: 'load-failed', revision: id, reason: 'it failed', jitter: world.random.next() });
-      return;
-    }
-    const hasPredecessor = models.some(({ view }) => catalogue.takeServed(view.name, '') !== undefined);
-    if (hasPredecessor && !group.isSettled) return;
-    revision.isLoading = false;
-    this.tell({ kind: 'loaded', revision: id, residentBytes: revision.bytes });
-  }
-
-  #serve(revision: SimulatedRevision): void {
+  #serve(revision: SimulatedRevision, members: readonly number[]): void {
     const { router } = this.#parts;
     revision.isServing = true;
-    for (const model of revision.models) {
-      const reason = revision.outcomes.get(model.key) ?? '';
-      if (reason !== '') {
-        this.#fail(model, reason);
-        continue;
-      }
+    revision.isLoading = false;
+    for (const member of members) {
+      const { key: model, policy } = revision.models[member] as ServedModel;
       // It may have been about to retire.
-      router.onIdle.delete(model.key);
-      router.tell({ kind: 'model-added', model: model.key, policy: model.policy });
-      this.#takeTraffic(model);
+      router.onIdle.delete(model);
+      router.tell({ kind: 'model-added', model, policy });
     }
   }
 
-  #takeTraffic(model: ServedModel): void {
-    this.#parts.models.serve(model);
-    this.#parts.referee.noteServed(model);
-  }
-
-  #fail(model: ServedModel, reason: string): void {
-    this.#parts.models.setState(model, 'failed', reason);
-    this.#parts.referee.noteUnservable(model);
+  #show(action: Extract<KeeperAction, { kind: 'version-state' }>): void {
+    const { models, referee } = this.#parts;
+    const revision = action.by && this.#revisions.get(action.by.revision);
+    const model = revision?.models[action.by?.member ?? 0];
+    if (model === undefined) return;
+    const { state } = action.status;
+    models.show(action, action.status, model);
+    if (state === 'ready') referee.noteServed(model);
+    else if (state === 'failed') referee.noteUnservable(model);
   }
 
   #retire(revision: SimulatedRevision, isEvicted: boolean): void {
-    const { models: catalogue, router } = this.#parts;
+    const { router } = this.#parts;
     revision.isServing = false;
     revision.isOver = !isEvicted;
     revision.retirements += 1;
     const { retirements, models, id } = revision;
-    for (const model of models) {
-      const { name, version } = model.view;
-      if (isEvicted) catalogue.setAside(model);
-      else if (catalogue.takeModel(name, version) === model) catalogue.setState(model, 'unloading', 'it goes');
-    }
     let left = models.length;
     for (const { key } of models) {
       router.onIdle.set(key, () => {

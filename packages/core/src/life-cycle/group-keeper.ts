@@ -25,6 +25,7 @@ export class GroupKeeper {
   /** Models that were reported as servable and not as unservable since. */
   readonly #servable = new Set<ModelKey>();
   #actions: GroupAction[] = [];
+  #hasLoaded: boolean = false;
   #hasSettled: boolean = false;
   #isStopped: boolean = false;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -129,6 +130,7 @@ export class GroupKeeper {
     const worker = this.#takeMember(id);
     const load = worker?.loads.get(model);
     if (worker?.phase !== 'running' || load?.state !== 'loading') return;
+    this.#hasLoaded = true;
     load.state = 'loaded';
     load.failures = 0;
     const isFirst = !this.#servable.has(model);
@@ -196,7 +198,7 @@ export class GroupKeeper {
         if (state === 'loading') this.#unservable(model, worker, reason, false);
       }
     }
-    if (isCrashLoop) {
+    if (isCrashLoop || (this.#config.isRetry && !this.#hasLoaded)) {
       const { crashLoopDeaths } = this.#config.restart;
       const summary = `crash loop: its worker exited ${crashLoopDeaths} times in a row or more without an answer, last: ${reason}`;
       for (const model of this.#models) this.#unservable(model, worker, summary, false);
