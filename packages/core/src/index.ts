@@ -10,6 +10,8 @@ export { GroupKeeper } from './life-cycle/group-keeper.ts';
 export { Keeper } from './life-cycle/keeper.ts';
 export { defaultKeeperConfig, type KeeperConfig } from './life-cycle/keeper-config.ts';
 export * from './life-cycle/keeper-events.ts';
+export type { VersionName, VersionState, VersionStatus } from './life-cycle/version-status.ts';
+export type { UnreadableVersion } from './life-cycle/version-table.ts';
 export {
   type MemoryLimits,
   type MemoryOptions,

@@ -12,6 +12,8 @@ export interface GroupConfig {
   readonly reload: GrowingPause;
   /** Before a worker that exited is replaced. */
   readonly restart: RestartPolicy;
+  /** The models were in a crash loop, or could not be loaded, before: the first exit without a load counts as a crash loop. */
+  readonly isRetry: boolean;
 }
 
 export const defaultGroupConfig: GroupConfig = Object.freeze({
@@ -20,6 +22,7 @@ export const defaultGroupConfig: GroupConfig = Object.freeze({
   runMsMax: 60_000,
   reload: Object.freeze({ pauseMs: 5000, pauseMsMax: 60_000 }),
   restart: defaultRestartPolicy,
+  isRetry: false,
 });
 
 export function resolveGroupConfig(options: Partial<GroupConfig>): GroupConfig {

@@ -177,6 +177,15 @@ test('a worker that exits is replaced at once, then after pauses that double; a 
   expect(group.loaded(1)).toContain('model-servable a');
 });
 
+test('a group whose models could not be loaded before reports the first exit, unless something was loaded', () => {
+  const group = new GroupHarness(['a'], { isRetry: true });
+  group.resize(1);
+  expect(group.exited(1).filter((text) => text.startsWith('unservable a: crash loop'))).toHaveLength(1);
+  group.after(0);
+  group.loaded(1);
+  expect(group.exited(1).filter((text) => text.startsWith('unservable'))).toEqual([]);
+});
+
 test('a model whose worker exits stays in its queue until a crash loop is certain', () => {
   const group = new GroupHarness();
   group.resize(1);

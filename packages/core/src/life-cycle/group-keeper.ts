@@ -29,6 +29,7 @@ export class GroupKeeper {
   /** Models that left while they were loaded. */
   readonly #gone = new Set<ModelKey>();
   #actions: GroupAction[] = [];
+  #hasLoaded: boolean = false;
   #hasSettled: boolean = false;
   #isStopped: boolean = false;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -186,6 +187,7 @@ export class GroupKeeper {
       return;
     }
     if (worker?.phase !== 'running' || load?.state !== 'loading') return;
+    this.#hasLoaded = true;
     load.state = 'loaded';
     load.failures = 0;
     const isFirst = !this.#servable.has(model);
@@ -258,7 +260,7 @@ export class GroupKeeper {
         if (state === 'loading') this.#unservable(model, worker, reason, false);
       }
     }
-    if (isCrashLoop) {
+    if (isCrashLoop || (this.#config.isRetry && !this.#hasLoaded)) {
       const { crashLoopDeaths } = this.#config.restart;
       const summary = `crash loop: its worker exited ${crashLoopDeaths} times in a row or more without an answer, last: ${reason}`;
       for (const model of this.#models) this.#unservable(model, worker, summary, false);

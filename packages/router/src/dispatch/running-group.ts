@@ -60,6 +60,7 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
     this.#keeper = new GroupKeeper([...this.#models.keys()], nextWorker, {
       loadMsMax: parts.loadMsMax,
       runMsMax: Math.max(0, ...group.models.map(({ model }) => model.policy.runMsMax)),
+      isRetry: group.isRetry,
     });
     this.#tell({ kind: 'resized', workers: group.workers });
   }

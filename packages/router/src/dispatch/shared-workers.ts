@@ -55,7 +55,7 @@ export class SharedWorkers {
     this.#lastNumber += 1;
     // A named group has no slash, so it is never mistaken for this one.
     const name = `shared/${this.#lastNumber}`;
-    const running = this.#parts.start({ name, lane, workers: 1, models: [], listener: nobody, isShared: true });
+    const running = this.#parts.start({ name, lane, workers: 1, models: [], isRetry: false, listener: nobody, isShared: true });
     const worker: SharedWorker = { running, lane, isReserved: false };
     this.#workers.add(worker);
     return worker;

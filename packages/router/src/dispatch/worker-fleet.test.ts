@@ -2,6 +2,7 @@ import { defaultGroupConfig, defaultRestartPolicy, Scheduler } from '@millrace/c
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { ServedModels } from '../catalogue/served-models.ts';
+import { showState } from '../catalogue/testing/show-state.ts';
 import { createDataPlane, type LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import { silentObserver } from '../data-plane/observer.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
@@ -52,12 +53,12 @@ class ScriptedFleet {
       const models = names.map((name) => {
         handle += 1;
         const model = modelNamed(name, handle);
-        this.models.announce(model);
+        showState(this.models, model, { state: 'loading', reason: 'the model is loading' });
         return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
       const listener = this.#groupListener(name);
-      const group = { name, lane: this.lane, workers, models, listener, isShared: false };
+      const group = { name, lane: this.lane, workers, models, listener, isRetry: false, isShared: false };
       this.groups.push(this.fleet.add(group) as RunningGroup);
     }
   }
@@ -90,11 +91,11 @@ class ScriptedFleet {
   #groupListener(name: string): GroupListener {
     return {
       modelServable: (model) => {
-        this.models.serve(model);
+        showState(this.models, model, { state: 'ready' });
         this.told.push(`${model.key} ready`);
       },
       modelUnservable: (model, reason) => {
-        this.models.setState(model, 'failed', reason);
+        showState(this.models, model, { state: 'failed', reason });
         this.told.push(`${model.key} failed: ${reason}`);
       },
       settled: () => this.told.push(`${name} settled`),
@@ -410,6 +411,7 @@ test('a group that is added later has workers of its own, under ids that were ne
     lane: scripted.lane,
     workers: 1,
     models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
+    isRetry: false,
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(scripted.takeTold()).toContain('late worker 2 started as 2');

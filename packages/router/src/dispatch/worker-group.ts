@@ -17,6 +17,8 @@ export interface WorkerGroup {
   /** The number of workers; each holds all of the models. */
   readonly workers: number;
   readonly models: readonly GroupedModel[];
+  /** An earlier attempt to load the same models failed: the first worker that exits ends this one. */
+  readonly isRetry: boolean;
   readonly listener: GroupListener;
   /** Its models may be loaded by workers that hold models of other groups as well. */
   readonly isShared: boolean;

@@ -31,14 +31,6 @@ export class Revision {
   /** Replaced when only the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
   running: GroupWorkers | undefined = undefined;
-  /** It takes its context's requests. */
-  isServing: boolean = false;
-  /** Another has replaced it, or it is no longer wanted: it only finishes its requests. */
-  isOver: boolean = false;
-  /** For each member that a worker has reported since the load began: why it cannot be served, empty when it can. */
-  readonly outcomes = new Map<ServedModel, string>();
-  /** Members that do not fit their configuration: another load of the same files would fail as well. */
-  readonly misfits = new Set<ServedModel>();
   readonly #onForgotten: (revision: Revision) => void;
   /** Counts its retirements, so that the end of a cancelled one is not mistaken for that of a later one. */
   retirements = 0;
@@ -68,7 +60,6 @@ export class Revision {
 
   /** Nothing of it waits, runs or is in memory any more. */
   noteForgotten(): void {
-    this.isOver = true;
     this.#onForgotten(this);
   }
 

@@ -51,7 +51,6 @@ export class ScriptedLibrary {
       keeper,
     });
     this.contents = new LibraryContents({
-      models,
       loader: this.loader,
       runnerOf: () => undefined,
       share: () => ({ threads: 1, isSpinning: false }),
