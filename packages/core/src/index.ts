@@ -4,9 +4,14 @@ export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';
 export * from './event-text.ts';
 export * from './events.ts';
+export { defaultGroupConfig, type GroupConfig } from './life-cycle/group-config.ts';
+export * from './life-cycle/group-events.ts';
+export { GroupKeeper } from './life-cycle/group-keeper.ts';
 export { Keeper } from './life-cycle/keeper.ts';
 export { defaultKeeperConfig, type KeeperConfig } from './life-cycle/keeper-config.ts';
 export * from './life-cycle/keeper-events.ts';
+export type { VersionName, VersionState, VersionStatus } from './life-cycle/version-status.ts';
+export type { UnreadableVersion } from './life-cycle/version-table.ts';
 export {
   type MemoryLimits,
   type MemoryOptions,
@@ -35,6 +40,9 @@ export type { InstanceSnapshot, QueueSnapshot } from './scheduler/snapshots.ts';
 export type { SequencePolicy } from './sequences/sequence-policy.ts';
 export { Sequencer, type SequencerCounts } from './sequences/sequencer.ts';
 export * from './sequences/sequencer-events.ts';
+export { chooseSharedWorker } from './sharing/shared-worker-choice.ts';
+export { defaultSharingPolicy, resolveSharingPolicy, type SharingPolicy } from './sharing/sharing-policy.ts';
+export { type ContentId, type RunsMeasured, SmallModels } from './sharing/small-models.ts';
 export { StreamWindow, type StreamWindowLimits, type WindowEntry, type WindowOutput } from './streams/stream-window.ts';
 export { type ShadowChoice, shadowsOf } from './traffic/shadow-sampling.ts';
 export { stableDraw } from './traffic/stable-draw.ts';

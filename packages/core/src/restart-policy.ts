@@ -1,13 +1,21 @@
+/** A pause before each attempt after a failure; each doubles the one before, up to the maximum. */
+export interface GrowingPause {
+  readonly pauseMs: number;
+  readonly pauseMsMax: number;
+}
+
+/** The pause after so many failures in a row. `jitter`, in [0, 1), spreads it over its upper half. */
+export function pauseAfter(failures: number, jitter: number, { pauseMs, pauseMsMax }: GrowingPause): number {
+  return Math.min(pauseMs * 2 ** (failures - 1), pauseMsMax) * (0.5 + 0.5 * jitter);
+}
+
 /**
  * When a dead worker is restarted: the first time at once, because one death is an accident; then after pauses that
  * double, because several are a pattern, and a machine busy with starting doomed processes serves nobody. The count is
  * reset for a worker that stayed alive for a while or answered a batch. A pattern that persists is a crash loop: its
  * model should be reported not ready, while the attempts continue at the longest pause.
  */
-export interface RestartPolicy {
-  /** The pause before the second restart; each later one doubles it. */
-  readonly pauseMs: number;
-  readonly pauseMsMax: number;
+export interface RestartPolicy extends GrowingPause {
   /** A worker that was up for this long has its count of deaths reset. */
   readonly stableMs: number;
   /** Deaths in a row that make a crash loop. */
@@ -57,13 +65,7 @@ export function restartAfter(
   const deaths = wasUseful ? 1 : record.deaths + 1;
   return {
     record: { deaths },
-    pauseMs: pauseBefore(deaths, jitter, policy),
+    pauseMs: deaths <= 1 ? 0 : pauseAfter(deaths - 1, jitter, policy),
     isCrashLoop: deaths >= policy.crashLoopDeaths,
   };
-}
-
-function pauseBefore(deaths: number, jitter: number, policy: RestartPolicy): number {
-  if (deaths <= 1) return 0;
-  const pauseMs = Math.min(policy.pauseMs * 2 ** (deaths - 2), policy.pauseMsMax);
-  return pauseMs * (0.5 + 0.5 * jitter);
 }

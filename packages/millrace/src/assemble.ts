@@ -33,6 +33,9 @@ import { pipelineDescriber } from './pipelines.ts';
 import { programs } from './programs.ts';
 import { shareThreads } from './share-threads.ts';
 
+/** The most shared workers that are started before one of them holds a second model. */
+const sharedWorkersSpreadMax = 4;
+
 export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
@@ -117,14 +120,11 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
   const { workers, roster, inspection } = dataPlane;
-  const fleet = new WorkerFleet({
-    workers,
-    roster,
-    clock,
-    random,
-    loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
-    listener,
-  });
+  const sharing = { spreadWorkers: Math.min(availableParallelism(), sharedWorkersSpreadMax) };
+  const fleet = new WorkerFleet(
+    { workers, roster, clock, random, loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000), listener },
+    sharing,
+  );
   const { children } = parts;
   const starter = children && { spawn: children.spawn };
   const library = await ModelLibrary.open({
@@ -150,6 +150,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     inspection,
     models,
     fleet,
+    sharing: config.worker.sharing ? sharing : undefined,
     clock,
     random,
     measure: measureProcess,

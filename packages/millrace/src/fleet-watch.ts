@@ -144,6 +144,11 @@ export class FleetWatch implements LibraryListener {
     this.#logger.warn({ model: name, version, worker, reason }, 'worker cannot serve the model; other workers do');
   }
 
+  modelMoved(model: ServedModel, reason: string): void {
+    const { name, version } = model.view;
+    this.#logger.info({ model: name, version, reason }, 'model moved to a worker of its own');
+  }
+
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
     this.#logger.debug({ group, worker, pid }, 'worker started');
     if (pid !== undefined) {

@@ -1,4 +1,5 @@
 /** The lane without a process or a socket: for programs that embed the server, and for tests. */
+
 import { randomInt } from 'node:crypto';
 import {
   type FromWorker,
@@ -11,6 +12,7 @@ import {
 } from '@millrace/protocol';
 import { heapBytes } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
+import { processorMsOfProcess } from './host/processor-time.ts';
 import { EngineSessions } from './host/sessions.ts';
 import { batchesMaxDefault, WorkerHost } from './host/worker-host.ts';
 
@@ -42,6 +44,7 @@ class InlineLink implements WorkerLink {
       batchesMax,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      processorMs: processorMsOfProcess,
       sentinelSeed: randomInt(2 ** 32),
       lend: lendHeap,
       send: (message) => {

@@ -1,5 +1,13 @@
 /** Keepers and registries with one bug each. */
-import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent, type RevisionId } from '@millrace/core';
+import {
+  Keeper,
+  type KeeperAction,
+  type KeeperConfig,
+  type KeeperEvent,
+  type RevisionId,
+  type VersionName,
+  type VersionStatus,
+} from '@millrace/core';
 import {
   type ResolvedModel,
   type ServedModel,
@@ -127,8 +135,8 @@ class ForgetsWhatIsLoaded extends Layer {
   #count = 0;
 
   override handle(event: KeeperEvent, nowMs: number): void {
-    if (event.kind === 'loaded') this.#count += 1;
-    if (event.kind !== 'loaded' || this.#count % 5 !== 0) super.handle(event, nowMs);
+    if (event.kind === 'servable') this.#count += 1;
+    if (event.kind !== 'servable' || this.#count % 5 !== 0) super.handle(event, nowMs);
   }
 }
 
@@ -169,16 +177,16 @@ class PrefersTheOldest extends ServedModels {
 
 /** Keeps sending requests to retiring revisions. */
 class SendsToTheRetired extends ServedModels {
-  override setAside(model: ServedModel): void {
-    if (super.takeServed(model.view.name, model.view.version) !== model) super.setAside(model);
+  override show(name: VersionName, status: VersionStatus, model: ServedModel | undefined): void {
+    const isServed = super.takeServed(name.model, name.version) !== undefined;
+    if (status.state !== 'evicted' || !isServed) super.show(name, status, model);
   }
 }
 
-/** Forgets a version with whatever is said of one of its revisions. */
-class ForgetsTheSuccessor extends ServedModels {
-  override remove(model: ServedModel): boolean {
-    const present = this.takeModel(model.view.name, model.view.version);
-    return super.remove(present ?? model);
+/** Shows the state of a new revision as that of the one before. */
+class KeepsThePredecessor extends ServedModels {
+  override show(name: VersionName, status: VersionStatus, model: ServedModel | undefined): void {
+    super.show(name, status, this.takeModel(name.model, name.version) ?? model);
   }
 }
 
@@ -202,5 +210,5 @@ export const libraryBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<strin
   ['a registry that sees moved labels too late', { createCatalogue: (parts) => new SeesLabelsTooLate(parts) }],
   ['a registry that prefers the oldest version', { createModels: () => new PrefersTheOldest() }],
   ['a registry that sends requests to what was evicted', { createModels: () => new SendsToTheRetired() }],
-  ['a registry that forgets a version with its predecessor', { createModels: () => new ForgetsTheSuccessor() }],
+  ['a registry that keeps the predecessor of a revision', { createModels: () => new KeepsThePredecessor() }],
 ]);

@@ -66,6 +66,10 @@ export class LibraryReferee {
   /** Models whose workers could not be kept alive, or whose steps are missing. */
   readonly #unservable = new Set<ServedModel>();
   readonly #everUnservable = new Set<ModelKey>();
+  /** Revisions of which a worker has loaded a model since their load began. */
+  readonly #loadable = new Set<RevisionId>();
+  /** What the workers of a revision held when they were last heard of. */
+  readonly #resident = new Map<RevisionId, number>();
   #wakeAt = Number.POSITIVE_INFINITY;
   #isEnding: boolean = false;
 
@@ -165,7 +169,7 @@ export class LibraryReferee {
   #note(event: KeeperEvent): void {
     switch (event.kind) {
       case 'wanted':
-        this.#wanted(event);
+        for (const wanted of event.revisions) this.#wanted(wanted);
         break;
       case 'kept': {
         const context = this.#contexts.get(event.context);
@@ -175,9 +179,13 @@ export class LibraryReferee {
       case 'unwanted':
         this.#contextOf(event.context).wanted = undefined;
         break;
-      case 'loaded':
-        this.#account(this.#recordOf(event.revision), event.residentBytes);
-        this.#recordOf(event.revision).phase = 'in';
+      case 'servable':
+        this.#loadable.add(event.revision);
+        this.#resident.set(event.revision, event.residentBytes);
+        break;
+      case 'unservable':
+      case 'settled':
+        this.#resident.set(event.revision, event.residentBytes);
         break;
       case 'measured': {
         const revision = this.#revisions.get(event.revision);
@@ -204,7 +212,7 @@ export class LibraryReferee {
     }
   }
 
-  #wanted({ context: name, revision: id, bytesExpected }: EventOf<'wanted'>): void {
+  #wanted({ context: name, revision: id, bytesExpected }: EventOf<'wanted'>['revisions'][number]): void {
     const context = this.#contextOf(name);
     const bytes = context.bytesMeasured ?? bytesExpected;
     const models = this.#parts.takeMade(name);
@@ -229,6 +237,12 @@ export class LibraryReferee {
       case 'refuse':
         this.#judgeWaiter(action, nowMs);
         return;
+      // What they come to is judged by the requests: see claimServing and availableOf.
+      case 'version-state':
+        if (action.status.state === 'unloading') this.#judgeUnloading(action.by?.revision);
+        return;
+      case 'version-removed':
+        return;
     }
     const revision = this.#recordOf(action.revision);
     const { context, id } = revision;
@@ -237,7 +251,11 @@ export class LibraryReferee {
         this.#judgeLoad(revision);
         break;
       case 'serve':
-        claim(revision.phase === 'in' || revision.phase === 'retiring', `revision ${id} is not in memory but serves`);
+        claim(
+          revision.phase === 'retiring' || (revision.phase === 'loading' && this.#loadable.has(id)),
+          `revision ${id} is ${revision.phase} but serves`,
+        );
+        if (revision.phase === 'loading') this.#account(revision, this.#resident.get(id) ?? revision.bytes);
         revision.phase = 'in';
         context.serving = revision;
         context.isAside = false;
@@ -261,12 +279,16 @@ export class LibraryReferee {
         break;
       case 'set-aside':
         claim(revision.phase === 'out', `revision ${id} is set aside while it is ${revision.phase}`);
+        // What failed is not available, although a request may have it tried again.
+        if (revision.hasFailed) break;
         // A retiring context stays loaded until its replacement serves, and may be kept after all.
         if ((context.wanted ?? revision) === revision && context.serving === undefined) context.isAside = true;
         break;
       case 'forget':
         claim(revision.phase === 'out', `revision ${id} is forgotten while it is ${revision.phase}`);
         this.#revisions.delete(id);
+        this.#loadable.delete(id);
+        this.#resident.delete(id);
         if (context.latest === revision) context.latest = undefined;
         if (context.wanted === undefined) {
           context.isPinned = false;
@@ -285,8 +307,19 @@ export class LibraryReferee {
     claim(hasPins || used <= budgetBytes, `a load is added to ${used} bytes under a budget of ${budgetBytes}`);
     revision.phase = 'loading';
     revision.hasFailed = false;
+    this.#loadable.delete(revision.id);
+    this.#resident.delete(revision.id);
     const loads = [...this.#revisions.values()].filter(({ phase }) => phase === 'loading').length;
     claim(loads <= loadsMax, `${loads} loads are in progress`);
+  }
+
+  /** What was evicted and is no longer wanted is not available any more, also while it drains. */
+  #judgeUnloading(id: RevisionId | undefined): void {
+    if (id === undefined) return;
+    const revision = this.#recordOf(id);
+    const { context } = revision;
+    claim(context.wanted !== revision, `revision ${id} is wanted, but said to be unloading`);
+    if (context.wanted === undefined && context.serving === undefined) context.isAside = false;
   }
 
   #judgeWaiter(action: WaiterAnswer, nowMs: number): void {

@@ -48,6 +48,7 @@ export function definitionOf(
     lane: isConcurrent ? 'pipeline' : 'local',
     workerGroup: isShared ? groupName : name,
     isGroupShared: isShared,
+    sharesWorker: true,
     instanceGroups: [],
     placements: instances.map((priorityMax) => ({ group: name, gpu: undefined, priorityMax, threads: 0 })),
     instanceCount: instances.length,

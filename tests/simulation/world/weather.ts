@@ -132,7 +132,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
       loadsMax: random.integer(1, 4),
       demandWaitersMax: random.integer(3, 40),
       residencyMsMin: random.integer(0, 100),
-      retry: { pauseMs: 20, pauseMsMax: 200, stableMs: 0, crashLoopDeaths: Infinity },
+      retry: { pauseMs: 20, pauseMsMax: 200 },
     },
     requestCount: random.integer(20, 170),
     burstMax: random.integer(1, 10),

@@ -1,5 +1,5 @@
-import { cleanRestartRecord, type RestartRecord } from '../restart-policy.ts';
-import type { ContextName, RevisionId, WaiterId } from './keeper-events.ts';
+import type { ContextName, RevisionId, WaiterId, WantedRevision } from './keeper-events.ts';
+import type { VersionName } from './version-status.ts';
 
 /**
  * queued → loading → ready → retiring → unloading, and from there to evicted (loaded again on demand), failed (may be
@@ -7,13 +7,31 @@ import type { ContextName, RevisionId, WaiterId } from './keeper-events.ts';
  */
 export type RevisionState = 'queued' | 'loading' | 'ready' | 'retiring' | 'unloading' | 'evicted' | 'failed';
 
+/** A version as part of a revision. */
+export interface RevisionMember extends VersionName {
+  /** What was last said of it since the load began. */
+  report: 'none' | 'servable' | 'unservable' | 'pending';
+  /** Why it is not servable, also from the attempt before; empty when it is. */
+  reason: string;
+  /** With the same files another load would fail as well. */
+  isFinal: boolean;
+}
+
 export class RevisionEntry {
   readonly id: RevisionId;
   readonly context: ContextEntry;
   readonly isRetried: boolean;
-  state: RevisionState = 'queued';
+  readonly members: readonly RevisionMember[];
+  readonly #onState: (revision: RevisionEntry) => void;
+  #state: RevisionState = 'queued';
   /** Its state once it is unloaded. */
   afterUnload: 'evicted' | 'failed' | 'forgotten' = 'forgotten';
+  /** The next request loads it, or the load that a request asked for is under way. */
+  isOnDemand: boolean = false;
+  /** Every worker of the current load has tried once. */
+  isSettled: boolean = false;
+  /** The jitter that came with its last failure. */
+  jitter = 0;
   /** Memory that it holds, or is expected to hold. */
   bytes: number;
   /** It was loaded before, so `bytes` is a measurement. */
@@ -27,18 +45,35 @@ export class RevisionEntry {
   isAwaited: boolean = false;
   reason = '';
   retryAt = Number.POSITIVE_INFINITY;
-  record: RestartRecord = cleanRestartRecord;
+  /** Failed loads in a row. */
+  failures = 0;
 
-  constructor(id: RevisionId, context: ContextEntry, bytes: number, isRetried: boolean) {
-    this.id = id;
+  constructor(wanted: WantedRevision, context: ContextEntry, onState: (revision: RevisionEntry) => void) {
+    this.id = wanted.revision;
     this.context = context;
-    this.bytes = bytes;
-    this.isRetried = isRetried;
+    this.isRetried = wanted.isRetried;
+    this.bytes = context.bytesMeasured ?? wanted.bytesExpected;
+    this.members = wanted.versions.map((name) => ({ ...name, report: 'none', reason: '', isFinal: false }));
+    this.#onState = onState;
+  }
+
+  get state(): RevisionState {
+    return this.#state;
+  }
+
+  set state(state: RevisionState) {
+    this.#state = state;
+    this.#onState(this);
   }
 
   get isInMemory(): boolean {
     const { state } = this;
     return state === 'loading' || state === 'ready' || state === 'retiring' || state === 'unloading';
+  }
+
+  /** Another has replaced it, or it is no longer wanted: it is only finished and unloaded. */
+  get isOver(): boolean {
+    return this.isLeaving && this.afterUnload === 'forgotten';
   }
 
   get isLeaving(): boolean {

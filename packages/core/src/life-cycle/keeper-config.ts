@@ -1,5 +1,5 @@
 import { assert } from '../assert.ts';
-import type { RestartPolicy } from '../restart-policy.ts';
+import type { GrowingPause } from '../restart-policy.ts';
 
 export interface KeeperConfig {
   /** Loads in progress at once: one model's load waits for another's only when this many are in progress. */
@@ -11,15 +11,15 @@ export interface KeeperConfig {
    * so that more busy contexts than fit take turns instead of being loaded for one request each.
    */
   readonly residencyMsMin: number;
-  /** Backoff before a failed load is retried. */
-  readonly retry: RestartPolicy;
+  /** Before a failed load is retried. */
+  readonly retry: GrowingPause;
 }
 
 export const defaultKeeperConfig: KeeperConfig = Object.freeze({
   loadsMax: 4,
   demandWaitersMax: 1024,
   residencyMsMin: 1000,
-  retry: Object.freeze({ pauseMs: 1000, pauseMsMax: 60_000, stableMs: 0, crashLoopDeaths: Number.POSITIVE_INFINITY }),
+  retry: Object.freeze({ pauseMs: 1000, pauseMsMax: 60_000 }),
 });
 
 export function resolveKeeperConfig(options: Partial<KeeperConfig>): KeeperConfig {

@@ -1,18 +1,29 @@
 /**
- * Decides which contexts are in memory. Pure: events and the time go in, actions come out.
+ * Decides which contexts are in memory, and what the state of each version is. Pure: events and the time go in, actions
+ * come out.
  *
  * The budget: memory in use, including the expected size of loads in progress, is at most the budget, except for one
  * load. At most one load at a time has a size that was never measured, or exceeds the budget because it replaces a
  * revision that must serve until it is ready; and an excess afterwards is evicted at once.
  */
-import { restartAfter } from '../restart-policy.ts';
+import { pauseAfter } from '../restart-policy.ts';
 import { ContextEntry, type ContextWaiter, RevisionEntry } from './context-entry.ts';
 import { chooseVictims } from './eviction-choice.ts';
 import { type KeeperConfig, resolveKeeperConfig } from './keeper-config.ts';
-import type { ContextName, ContextUse, KeeperAction, KeeperEvent, RevisionId, WaiterId } from './keeper-events.ts';
+import type {
+  ContextName,
+  ContextUse,
+  KeeperAction,
+  KeeperEvent,
+  RevisionId,
+  WaiterId,
+  WantedRevision,
+} from './keeper-events.ts';
 import * as refusals from './keeper-refusals.ts';
 import { loadDecisionFor, loadOrder } from './load-decision.ts';
+import { takeLoadOutcome } from './load-outcome.ts';
 import { RevisionTable } from './revision-table.ts';
+import { VersionTable } from './version-table.ts';
 
 type EventOf<Kind extends KeeperEvent['kind']> = Extract<KeeperEvent, { readonly kind: Kind }>;
 
@@ -20,7 +31,8 @@ export class Keeper {
   readonly #config: KeeperConfig;
   readonly #use: ContextUse;
   readonly #contexts = new Map<ContextName, ContextEntry>();
-  readonly #revisions = new RevisionTable((action) => this.#actions.push(action));
+  readonly #versions = new VersionTable((action) => this.#actions.push(action));
+  readonly #revisions = new RevisionTable(this.#versions, (action) => this.#actions.push(action));
   #actions: KeeperAction[] = [];
   #budgetBytes = Number.POSITIVE_INFINITY;
   /** The end of a context's protected time, when something waits for its memory. */
@@ -35,7 +47,7 @@ export class Keeper {
   handle(event: KeeperEvent, nowMs: number): void {
     switch (event.kind) {
       case 'wanted':
-        this.#wanted(event);
+        for (const wanted of event.revisions) this.#wanted(wanted);
         break;
       case 'kept':
         this.#clearDrop(event.context);
@@ -43,11 +55,19 @@ export class Keeper {
       case 'unwanted':
         this.#unwanted(event.context, event.after);
         break;
-      case 'loaded':
-        this.#loaded(event.revision, event.residentBytes, nowMs);
+      case 'servable':
+      case 'unservable':
+      case 'pending':
+        this.#reported(event, nowMs);
         break;
-      case 'load-failed':
-        this.#loadFailed(event, nowMs);
+      case 'settled':
+        this.#settled(event.revision, event.residentBytes, nowMs);
+        break;
+      case 'unreadable':
+        this.#versions.setUnreadable(event.model, event.versions);
+        break;
+      case 'started':
+        this.#versions.endReading();
         break;
       case 'idle':
         this.#idle(event.revision);
@@ -69,6 +89,8 @@ export class Keeper {
         break;
       case 'budget':
         this.#budgetBytes = event.bytesMax;
+        // Under a budget models are loaded on demand, the first time too.
+        this.#versions.setAwaiting(event.bytesMax !== Number.POSITIVE_INFINITY);
         break;
       case 'tick':
         this.#wakeAt = Number.POSITIVE_INFINITY;
@@ -78,6 +100,7 @@ export class Keeper {
     this.#relieve(nowMs);
     this.#startLoads(nowMs);
     this.#dropWhatMayGo();
+    this.#versions.tellChanges();
     this.#askToWake(nowMs);
   }
 
@@ -98,7 +121,9 @@ export class Keeper {
   }
 
   /** The state of a revision; undefined once it is forgotten. */
-  takeRevision(id: RevisionId): Readonly<Pick<RevisionEntry, 'state' | 'bytes' | 'isInMemory' | 'reason'>> | undefined {
+  takeRevision(
+    id: RevisionId,
+  ): Readonly<Pick<RevisionEntry, 'state' | 'bytes' | 'isInMemory' | 'reason' | 'isOver'>> | undefined {
     return this.#revisions.takeKnown(id);
   }
 
@@ -111,11 +136,12 @@ export class Keeper {
     return this.#contexts.get(context)?.isPinned ?? false;
   }
 
-  #wanted({ context: name, revision: id, bytesExpected, isRetried }: EventOf<'wanted'>): void {
+  #wanted(wanted: WantedRevision): void {
+    const { context: name } = wanted;
     const context = this.#contexts.get(name) ?? new ContextEntry(name);
     this.#contexts.set(name, context);
     context.dropAfter = undefined;
-    const revision = new RevisionEntry(id, context, context.bytesMeasured ?? bytesExpected, isRetried);
+    const revision = new RevisionEntry(wanted, context, (changed) => this.#versions.mark(changed));
     this.#revisions.add(revision);
     const { current, next } = context;
     if (next !== undefined) this.#revisions.discard(next, 'replaced');
@@ -127,6 +153,7 @@ export class Keeper {
     context.current = revision;
     if (current === undefined) return;
     const wasSetAside = current.isAvailable && !context.isCalledFor;
+    revision.isOnDemand = current.isOnDemand;
     this.#revisions.discard(current, 'replaced');
     // The old revision was not in memory for anybody, so nobody needs the new one yet.
     if (wasSetAside) this.#revisions.setAside(revision);
@@ -153,37 +180,60 @@ export class Keeper {
     }
   }
 
-  #loaded(id: RevisionId, residentBytes: number, nowMs: number): void {
+  #reported(event: EventOf<'servable' | 'unservable' | 'pending'>, nowMs: number): void {
+    const revision = this.#revisions.takeKnown(event.revision);
+    const member = revision?.members[event.member];
+    if (revision === undefined || member === undefined || revision.state === 'unloading') return;
+    member.report = event.kind;
+    member.reason = event.kind === 'servable' ? '' : event.reason;
+    member.isFinal = event.kind === 'unservable' && event.isFinal;
+    if (event.kind === 'unservable') revision.jitter = event.jitter;
+    this.#versions.mark(revision);
+    if (revision.state === 'loading')
+      this.#endLoad(revision, event.kind === 'pending' ? 0 : event.residentBytes, nowMs);
+  }
+
+  #settled(id: RevisionId, residentBytes: number, nowMs: number): void {
     const revision = this.#revisions.takeKnown(id);
-    if (revision?.state !== 'loading') return;
+    if (revision === undefined) return;
+    revision.isSettled = true;
+    if (revision.state === 'loading') this.#endLoad(revision, residentBytes, nowMs);
+    else this.#measured(id, residentBytes);
+  }
+
+  #endLoad(revision: RevisionEntry, residentBytes: number, nowMs: number): void {
+    const outcome = takeLoadOutcome(revision, this.#versions);
+    if (outcome?.kind === 'loaded') this.#loaded(revision, residentBytes, nowMs);
+    else if (outcome?.kind === 'failed') this.#loadFailed(revision, outcome.reason, outcome.isFinal, nowMs);
+  }
+
+  #loaded(revision: RevisionEntry, residentBytes: number, nowMs: number): void {
     const { context } = revision;
     this.#account(revision, residentBytes);
     this.#becomeReady(revision, nowMs);
     revision.isUnsure = false;
     revision.reason = '';
+    revision.failures = 0;
     const old = context.next === revision ? context.current : undefined;
     context.current = revision;
     if (context.next === revision) context.next = undefined;
-    this.#actions.push({ kind: 'serve', revision: id });
+    this.#revisions.serve(revision);
     if (old !== undefined) this.#revisions.discard(old, 'replaced');
     this.#letGoOn(context);
   }
 
-  #loadFailed({ revision: id, reason, jitter, isFinal = false }: EventOf<'load-failed'>, nowMs: number): void {
-    const revision = this.#revisions.takeKnown(id);
-    if (revision?.state !== 'loading') return;
-    const { context } = revision;
+  #loadFailed(revision: RevisionEntry, reason: string, isFinal: boolean, nowMs: number): void {
+    const { context, id } = revision;
     const isOldServing = context.next === revision;
     const isTriedAgain = !isFinal && !isOldServing && (revision.isRetried || revision.isMeasured);
     let retryInMs: number | undefined;
     if (isTriedAgain) {
-      const { record } = restartAfter(revision.record, uselessLife, jitter, this.#config.retry);
-      revision.record = record;
-      // The first backoff applies too: a load costs more than a restart.
-      retryInMs = restartAfter(record, uselessLife, jitter, this.#config.retry).pauseMs;
+      revision.failures += 1;
+      retryInMs = pauseAfter(revision.failures, revision.jitter, this.#config.retry);
     }
     revision.retryAt = retryInMs === undefined ? Number.POSITIVE_INFINITY : nowMs + retryInMs;
     revision.reason = reason;
+    revision.isOnDemand = false;
     this.#actions.push({ kind: 'failed', revision: id, reason, isOldServing, retryInMs });
     this.#revisions.unload(revision, 'failed');
     if (!isOldServing) this.#refuseAll(context, refusals.loadFailed(context, reason, retryInMs));
@@ -251,13 +301,14 @@ export class Keeper {
     if (current.state === 'evicted') current.state = 'queued';
     if (current.state === 'retiring') {
       this.#becomeReady(current, nowMs);
-      this.#actions.push({ kind: 'serve', revision: current.id });
+      this.#revisions.serve(current);
     }
     if (current.state === 'ready') this.#letGoOn(context);
   }
 
   #becomeReady(revision: RevisionEntry, nowMs: number): void {
     revision.state = 'ready';
+    revision.isOnDemand = false;
     revision.readyAt = nowMs;
     revision.usedBefore = this.#use.usedAt(revision.id);
     revision.isAwaited = revision.context.waiters.length > 0;
@@ -404,5 +455,3 @@ export class Keeper {
     this.#actions.push({ kind: 'wake-at', at: Math.max(at, nowMs) });
   }
 }
-
-const uselessLife = { aliveMs: -1, batchesAnswered: 0 };

@@ -564,6 +564,12 @@ export const fields = {
       min: 0.001,
       max: daySeconds,
     }),
+    sharing: boolean({
+      flag: 'share-workers',
+      description:
+        'Run small models (files up to 16 MiB, loads up to 100 ms, runs up to 5 ms) in worker processes that hold several; without it each has its own.',
+      default: true,
+    }),
     sharedMemory: boolean({
       flag: 'shared-memory',
       description: 'Pass tensors to worker processes in shared memory; without it they are sent over a socket.',

@@ -89,7 +89,8 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
     case frameKinds.ready: {
       const model = cursor.u32();
       cursor.skip(4);
-      return { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() };
+      const ready = { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() } as const;
+      return cursor.isAtEnd ? ready : { ...ready, cost: { addedBytes: cursor.u53(), processorMs: cursor.f64() } };
     }
     case frameKinds['load-failed']: {
       const model = cursor.u32();

@@ -138,11 +138,15 @@ export class FrameWriter {
         this.#u32(0);
         return this.#end();
       case 'ready':
-        this.#begin(frameKinds.ready, 32);
+        this.#begin(frameKinds.ready, frame.cost === undefined ? 32 : 48);
         this.#u32(frame.model);
         this.#u32(0);
         this.#f64(frame.loadMs);
         this.#u53(frame.residentBytes);
+        if (frame.cost !== undefined) {
+          this.#u53(frame.cost.addedBytes);
+          this.#f64(frame.cost.processorMs);
+        }
         return this.#end();
       case 'stop':
         this.#begin(frameKinds.stop, frameHeaderBytes);

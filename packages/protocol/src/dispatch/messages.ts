@@ -149,6 +149,15 @@ export interface ReadyMessage {
   readonly loadMs: number;
   /** Resident memory of the worker process after the load. */
   readonly residentBytes: number;
+  /** What the load cost; undefined: the worker does not say. */
+  readonly cost?: LoadCost;
+}
+
+export interface LoadCost {
+  /** By how much the resident memory of the process grew. */
+  readonly addedBytes: number;
+  /** Processor time of all its threads, which does not depend on what else the machine does. */
+  readonly processorMs: number;
 }
 
 /** The model could not be loaded; the worker is alive and may be given another. */
@@ -229,7 +238,12 @@ export interface CallCancelledMessage {
 export interface GoneMessage {
   readonly kind: 'gone';
   readonly reason: string;
+  /** Undefined where the lane cannot tell. */
+  readonly end?: WorkerEnd;
 }
+
+/** How a worker ended: by itself, by a signal from outside, or by the router, for a time limit or a violation of the protocol. */
+export type WorkerEnd = 'crashed' | 'killed' | 'ended-by-router';
 
 export type FromWorker =
   | ReadyMessage

@@ -1,8 +1,9 @@
 /** What edges and the data plane may know about models: which exist, their states, and their inputs and outputs. */
+import type { VersionState } from '@millrace/core';
 import type { ModelView } from '../model/model-view.ts';
 
 /** `evicted`: unloaded to keep to the memory budget; the next request loads it again, so it counts as ready. */
-export type ModelState = 'loading' | 'ready' | 'evicted' | 'unloading' | 'failed';
+export type ModelState = VersionState;
 
 export interface ModelStatus {
   readonly name: string;
@@ -13,8 +14,10 @@ export interface ModelStatus {
   readonly reason: string;
   /** Why its replacement cannot be served; it is ready and continues to serve unchanged. */
   readonly replacementReason?: string;
-  /** It failed while the model continues to be served as before: the server stays ready. */
+  /** It loads or has failed, and the server is ready nevertheless: it was added later, or another version serves. */
   readonly isTolerated?: boolean;
+  /** It failed, and has never taken a request. */
+  readonly hasNeverServed?: boolean;
 }
 
 export interface Catalogue {

@@ -1,6 +1,7 @@
 import { Cancellation } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { showState } from '../catalogue/testing/show-state.ts';
 import { bringBackAttemptsMax } from './demand.ts';
 import { testPolicy } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
@@ -430,7 +431,7 @@ test.each([
 test('a request for a version that is not in memory waits until it is loaded, and its deadline applies', async () => {
   const harness = new PlaneHarness();
   const worker = harness.worker(1);
-  harness.models.setAside(harness.model);
+  showState(harness.models, harness.model, { state: 'evicted' });
   let bring: () => void = () => {};
   const leftMs: number[] = [];
   harness.demand = {
@@ -445,18 +446,18 @@ test('a request for a version that is not in memory waits until it is loaded, an
   await harness.turn();
   expect([sent.result, worker.inFlight.length]).toEqual([undefined, 0]);
   harness.clock.advance(400);
-  harness.models.serve(harness.model);
+  showState(harness.models, harness.model, { state: 'ready' });
   bring();
   await harness.turn();
   await harness.turn();
   expect(worker.inFlight).toHaveLength(1);
   worker.answers();
   expect(await sent.outcome).toBe('answered 5');
-  harness.models.setAside(harness.model);
+  showState(harness.models, harness.model, { state: 'evicted' });
   const waiting = harness.send([7], 1000);
   await harness.turn();
   harness.clock.advance(1000);
-  harness.models.serve(harness.model);
+  showState(harness.models, harness.model, { state: 'ready' });
   bring();
   await harness.turn();
   await harness.turn();
@@ -466,7 +467,7 @@ test('a request for a version that is not in memory waits until it is loaded, an
 
 test('a request that is malformed, or whose version is unloaded again and again, is refused without waiting for ever', async () => {
   const harness = new PlaneHarness();
-  harness.models.setAside(harness.model);
+  showState(harness.models, harness.model, { state: 'evicted' });
   let times = 0;
   harness.demand = {
     bringBack: async () => {

@@ -104,6 +104,10 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#pumpSoon();
   }
 
+  runningModel(worker: WorkerId): ServedModel | undefined {
+    return this.#batches.runningModel(worker);
+  }
+
   workerGone(worker: WorkerId): void {
     // The scheduler relies on this order: its earlier actions for the worker are carried out before it is told of the exit.
     this.#perform();

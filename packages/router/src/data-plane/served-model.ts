@@ -6,6 +6,7 @@ import type { ModelView } from '../model/model-view.ts';
 import type { Sequencing } from '../model/sequencing.ts';
 import type { Runner } from './infer.ts';
 import type { ModelObserver } from './observer.ts';
+import { RunTimes } from './run-times.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
@@ -35,11 +36,20 @@ export class ServedModel {
   /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;
+  /** How long its runs took: one record, also for the model that `toEngineModel` makes. */
+  readonly runTimes: RunTimes;
   /** When a request last came; undefined: none yet. */
   usedAt: number | undefined = undefined;
 
   /** `revision` counts the revisions of its version since the server started: changed files or settings make a new one. */
-  constructor(view: ModelView, policy: ModelPolicy, handle: number, revision = 1, sequencing?: Sequencing) {
+  constructor(
+    view: ModelView,
+    policy: ModelPolicy,
+    handle: number,
+    revision = 1,
+    sequencing?: Sequencing,
+    runTimes: RunTimes = new RunTimes(),
+  ) {
     const key = modelKeyFrom(view.name, view.version);
     this.key = revision === 1 ? key : `${key}#${revision}`;
     this.#revision = revision;
@@ -47,6 +57,7 @@ export class ServedModel {
     this.policy = policy;
     this.handle = handle;
     this.sequencing = sequencing;
+    this.runTimes = runTimes;
     this.shaping = view.shaping;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
@@ -72,7 +83,7 @@ export class ServedModel {
 
   /** The same model with the engine's tensors, for requests to the same queue and workers. */
   toEngineModel(): ServedModel {
-    return new ServedModel(this.engineView, this.policy, this.handle, this.#revision);
+    return new ServedModel(this.engineView, this.policy, this.handle, this.#revision, undefined, this.runTimes);
   }
 }
 

@@ -79,6 +79,12 @@ export class WorkerBatches {
     this.#links.set(worker, link);
   }
 
+  /** A worker runs its batches in the order in which they were sent. */
+  runningModel(worker: WorkerId): ServedModel | undefined {
+    for (const batch of this.#running.values()) if (batch.worker === worker) return batch.model;
+    return undefined;
+  }
+
   workerGone(worker: WorkerId): void {
     this.#links.delete(worker);
     this.#sending.workerGone(worker);
@@ -171,6 +177,7 @@ export class WorkerBatches {
     const running = this.#running.get(message.batch);
     if (running === undefined) return undefined;
     const { model, rows, pending } = running;
+    model.runTimes.add(message.runMicros);
     const receivedAt = this.#clock.now();
     try {
       const splitter = splitterOf(model, message, rows, partsOf(model, pending));

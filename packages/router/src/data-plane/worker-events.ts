@@ -17,6 +17,8 @@ export interface WorkerEvents {
   /** `priorityMax`: it takes only requests of this priority level or more urgent ones; Infinity: all. */
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void;
   workerUnserves(worker: WorkerId, model: ServedModel): void;
+  /** The model of the batch that the worker runs; undefined: it runs none. */
+  runningModel(worker: WorkerId): ServedModel | undefined;
   workerGone(worker: WorkerId): void;
   batchAnswered(message: AnsweredMessage): void;
   /** One of several answers of a batch that is still running. */

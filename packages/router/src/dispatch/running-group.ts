@@ -1,13 +1,28 @@
 /**
- * A group with its workers: how many there are, which of its models at least one of them serves, and whether all have
- * settled. It reports to the data plane and to the group's listener. A single worker is handled in worker-supervisor.ts.
+ * A group with its workers: carries out what its keeper decides (packages/core/src/life-cycle/group-keeper.ts), and tells
+ * it what the workers do. It reports to the data plane, the fleet's listener and the group's own.
  */
-import type { WorkerId } from '@millrace/core';
+import { type GroupAction, type GroupEvent, GroupKeeper, type ModelKey, type WorkerId } from '@millrace/core';
+import type { Lane } from '@millrace/protocol';
+import type { Clock } from '../data-plane/clock.ts';
+import type { ModelRoster } from '../data-plane/model-roster.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { InstancePlacement } from '../model/instance-placements.ts';
-import type { SupervisedGroup } from './supervised-loads.ts';
-import type { WorkerGroup } from './worker-group.ts';
-import { stopMsMax, type WorkerParts, WorkerSupervisor } from './worker-supervisor.ts';
+import type { WorkerEvents } from '../data-plane/worker-events.ts';
+import { type InstancePlacement, takePlacementAt } from '../model/instance-placements.ts';
+import type { FleetListener } from './fleet-listener.ts';
+import { OpenWorker, type OpenWorkerGroup, type WorkerExit } from './open-worker.ts';
+import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, WorkerMemory } from './worker-group.ts';
+
+export interface FleetParts {
+  readonly workers: WorkerEvents;
+  readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
+  readonly clock: Clock;
+  /** In [0, 1): jitter of restarts and retries. */
+  readonly random: () => number;
+  /** A worker whose loads have not ended, in success or failure, within this time is killed. */
+  readonly loadMsMax: number;
+  readonly listener: FleetListener;
+}
 
 /** A worker as operators see it. */
 export interface FleetWorker {
@@ -18,120 +33,269 @@ export interface FleetWorker {
   readonly models: readonly { readonly model: ServedModel; readonly placement: InstancePlacement | undefined }[];
 }
 
-export class RunningGroup implements SupervisedGroup {
-  readonly group: WorkerGroup;
-  readonly #parts: WorkerParts;
-  readonly #nextWorker: () => WorkerId;
-  readonly #supervisors: WorkerSupervisor[] = [];
-  readonly #serving = new Map<ServedModel, number>();
-  /** Models that this group has added to the data plane. */
-  readonly #inPlane = new Set<ServedModel>();
-  #isStopping: boolean = false;
+/** A model of the group, with whoever is told about it. */
+interface Member extends GroupedModel {
+  readonly listener: GroupListener;
+}
 
-  constructor(parts: WorkerParts, group: WorkerGroup, nextWorker: () => WorkerId) {
+export class RunningGroup implements OpenWorkerGroup, RunningModels {
+  readonly group: WorkerGroup;
+  readonly #parts: FleetParts;
+  readonly #keeper: GroupKeeper;
+  readonly #models: Map<ModelKey, Member>;
+  /** Called when no worker holds the model any more. */
+  readonly #onModelGone = new Map<ModelKey, () => void>();
+  /** Those whose process has not exited, including workers that are stopping. */
+  readonly #open = new Map<WorkerId, OpenWorker>();
+  readonly #actions: GroupAction[] = [];
+  readonly #onExit: (() => void)[] = [];
+  #isPerforming: boolean = false;
+  #cancelWake: (() => void) | undefined;
+
+  constructor(parts: FleetParts, group: WorkerGroup, nextWorker: () => WorkerId) {
     this.#parts = parts;
     this.group = group;
-    this.#nextWorker = nextWorker;
-    this.#grow(group.workers);
+    const { listener } = group;
+    this.#models = new Map(group.models.map((entry) => [entry.model.key, { ...entry, listener }]));
+    this.#keeper = new GroupKeeper([...this.#models.keys()], nextWorker, {
+      loadMsMax: parts.loadMsMax,
+      runMsMax: Math.max(0, ...group.models.map(({ model }) => model.policy.runMsMax)),
+      isRetry: group.isRetry,
+    });
+    this.#tell({ kind: 'resized', workers: group.workers });
+  }
+
+  get name(): string {
+    return this.group.name;
+  }
+
+  get lane(): Lane {
+    return this.group.lane;
+  }
+
+  get models(): readonly GroupedModel[] {
+    return [...this.#models.values()];
+  }
+
+  get modelCount(): number {
+    return this.#models.size;
   }
 
   get workers(): number {
-    return this.#supervisors.length;
+    return this.#keeper.workers.length;
   }
 
   /** Whether every worker has loaded the models once, failed to load them, or exited. */
   get isSettled(): boolean {
-    return this.#supervisors.every(({ hasSettled }) => hasSettled);
+    return this.#keeper.isSettled;
   }
 
   /** The process id of each worker, and the resident memory that it reported after its last load; of those that have processes. */
-  memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
-    return this.#supervisors.map(({ pid, residentBytes }) => ({ pid, residentBytes }));
+  memory(): readonly WorkerMemory[] {
+    return this.#memoryWith(() => 1);
+  }
+
+  /** The same, with the part of each worker's memory that one of its models accounts for. */
+  memoryOf({ key }: ServedModel): readonly WorkerMemory[] {
+    return this.#memoryWith((open) => open.shareOf(key));
+  }
+
+  #memoryWith(shareOf: (open: OpenWorker) => number): readonly WorkerMemory[] {
+    return this.#keeper.workers.map(({ worker }) => {
+      const open = this.#open.get(worker);
+      if (open === undefined) return { pid: undefined, residentBytes: 0, share: 1 };
+      return { pid: open.pid, residentBytes: open.residentBytes, share: shareOf(open) };
+    });
   }
 
   members(): readonly FleetWorker[] {
-    return this.#supervisors.map(({ worker, pid }, position) => ({
+    return this.#keeper.workers.map(({ worker, position }) => ({
       worker,
-      pid,
-      models: this.group.models.map(({ model, placements }) => ({
-        model,
-        placement: placements[position % placements.length],
-      })),
+      pid: this.#open.get(worker)?.pid,
+      models: this.models.map(({ model, placements }) => ({ model, placement: takePlacementAt(placements, position) })),
     }));
   }
 
   /** Starts more workers, or stops the last ones when they have finished what they hold. The others keep running. */
   resize(workers: number): void {
-    this.#grow(workers);
-    const isShrinking = this.#supervisors.length > workers;
-    while (this.#supervisors.length > workers) {
-      const supervisor = this.#supervisors.pop() as WorkerSupervisor;
-      for (const { model } of this.group.models) this.#parts.workers.workerUnserves(supervisor.worker, model);
-      // Its batches may run as long as the limit of its models allows.
-      void supervisor.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
+    this.#tell({ kind: 'resized', workers });
+  }
+
+  /** Has every worker load a further model. */
+  join(entry: GroupedModel, listener: GroupListener): void {
+    this.#models.set(entry.model.key, { ...entry, listener });
+    this.#tell({ kind: 'model-joined', model: entry.model.key });
+  }
+
+  /** Whether every worker has loaded the model once, failed to load it, or exited. */
+  hasTried({ key }: ServedModel): boolean {
+    return this.#keeper.hasTried(key);
+  }
+
+  /** Resolves when no worker holds the model any more. To be called when none of its requests waits or runs. */
+  leave({ key }: ServedModel): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onModelGone.set(key, resolve);
+      this.#tell({ kind: 'model-left', model: key });
+    });
+  }
+
+  /** Resolves when every worker has exited. */
+  stop(): Promise<void> {
+    this.#tell({ kind: 'stopped', isKilled: false });
+    return this.#allExited();
+  }
+
+  kill(): Promise<void> {
+    this.#tell({ kind: 'stopped', isKilled: true });
+    return this.#allExited();
+  }
+
+  loaded({ worker }: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void {
+    this.#parts.listener.modelLoaded(model, loadMs);
+    if (processorMs !== undefined) this.#models.get(model.key)?.listener.modelLoaded?.(model, processorMs);
+    this.#tell({ kind: 'loaded', worker, model: model.key });
+  }
+
+  loadFailed({ worker }: OpenWorker, { key: model }: ServedModel, reason: string, isFinal: boolean): void {
+    this.#tell({ kind: 'load-failed', worker, model, reason, isFinal, jitter: this.#parts.random() });
+  }
+
+  exited(
+    { worker, batchesAnswered, loading }: OpenWorker,
+    { reason, end }: WorkerExit,
+    running: ModelKey | undefined,
+  ): void {
+    this.#open.delete(worker);
+    for (const key of new Set([running, loading])) {
+      const member = key === undefined ? undefined : this.#models.get(key);
+      if (member !== undefined && end !== undefined) member.listener.workerEndedIn?.(member.model, end);
     }
-    // The group may have been waiting for one of these to settle.
-    if (isShrinking) this.workerSettled();
+    this.#tell({ kind: 'worker-exited', worker, reason, batchesAnswered, jitter: this.#parts.random() });
+    if (this.#open.size === 0) for (const resolve of this.#onExit.splice(0)) resolve();
   }
 
-  async stop(): Promise<void> {
-    this.#leave();
-    await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(stopMsMax)));
+  #allExited(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onExit.push(resolve);
+    });
   }
 
-  async kill(): Promise<void> {
-    this.#leave();
-    await Promise.all(this.#supervisors.map((supervisor) => supervisor.kill()));
-  }
-
-  workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
-    this.#serving.set(model, (this.#serving.get(model) ?? 0) + 1);
-    const { workers, roster } = this.#parts;
-    const isFirst = !this.#inPlane.has(model);
-    if (isFirst) {
-      this.#inPlane.add(model);
-      roster.add(model);
+  /** An action may cause further events: their actions are carried out after those decided before. */
+  #tell(event: GroupEvent): void {
+    this.#keeper.handle(event, this.#parts.clock.now());
+    this.#actions.push(...this.#keeper.takeActions());
+    if (this.#isPerforming) return;
+    this.#isPerforming = true;
+    for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) {
+      this.#perform(action);
     }
-    workers.workerServes(worker, model, priorityMax);
-    if (!isFirst) return;
-    this.group.listener.modelServable(model);
-    for (const supervisor of this.#supervisors) supervisor.noteServedByOther(model);
+    this.#isPerforming = false;
   }
 
-  isServed(model: ServedModel): boolean {
-    return (this.#serving.get(model) ?? 0) > 0;
-  }
-
-  workerServedUntilNow(model: ServedModel): void {
-    this.#serving.set(model, (this.#serving.get(model) ?? 1) - 1);
-  }
-
-  /** A load failed, or the workers are in a crash loop. Where another worker serves the model, it stays in service. */
-  modelUnservable(model: ServedModel, worker: WorkerId, reason: string, isFinal = false): void {
-    if (this.#isStopping) return;
-    if (this.isServed(model)) {
-      this.#parts.listener.modelShortOfWorker(model, worker, reason);
-      return;
+  #perform(action: GroupAction): void {
+    switch (action.kind) {
+      case 'wake-at':
+        this.#wakeAt(action.at);
+        return;
+      case 'settled':
+        this.group.listener.settled();
+        return;
+      case 'model-settled':
+        this.#mustKnow(action.model).listener.settled();
+        return;
+      case 'model-gone':
+        this.#models.delete(action.model);
+        this.#onModelGone.get(action.model)?.();
+        this.#onModelGone.delete(action.model);
+        return;
+      case 'add-model':
+      case 'remove-model':
+      case 'model-servable':
+      case 'model-unservable':
+      case 'model-short-of-worker':
+        this.#performFor(this.#mustKnow(action.model), action);
+        return;
+      case 'start-worker':
+        this.#open.set(action.worker, new OpenWorker(this, this.#parts.workers, action.worker, action.position));
+        this.#tell({ kind: 'worker-started', worker: action.worker });
+        this.#parts.listener.workerStarted(this.name, action.worker, this.#open.get(action.worker)?.pid);
+        return;
+      case 'load':
+        this.#open.get(action.worker)?.load(this.#mustKnow(action.model));
+        return;
+      case 'unload':
+        this.#parts.workers.workerUnserves(action.worker, this.#mustKnow(action.model).model);
+        this.#open.get(action.worker)?.unload(this.#mustKnow(action.model));
+        return;
+      case 'serve':
+        this.#open.get(action.worker)?.serve(this.#mustKnow(action.model));
+        return;
+      case 'unserve':
+        this.#parts.workers.workerUnserves(action.worker, this.#mustKnow(action.model).model);
+        return;
+      case 'stop-worker':
+        this.#open.get(action.worker)?.stop();
+        return;
+      case 'kill':
+        this.#open.get(action.worker)?.kill();
+        return;
+      case 'worker-ready':
+        this.#reportReady(action.worker);
+        return;
+      case 'worker-stopping':
+        this.#parts.listener.workerStopping(action.worker);
+        return;
+      case 'worker-gone':
+        this.#parts.listener.workerGone(this.name, action.worker, action.reason, action.restartInMs);
+        return;
     }
-    if (this.#inPlane.delete(model)) this.#parts.roster.remove(model);
-    this.group.listener.modelUnservable(model, reason, isFinal);
   }
 
-  workerSettled(): void {
-    if (!this.#isStopping && this.isSettled) this.group.listener.settled();
+  /** Once for each process of a shared worker, however many models it loads later. */
+  #reportReady(worker: WorkerId): void {
+    const open = this.#open.get(worker);
+    if (open === undefined || (this.group.isShared && open.wasReady)) return;
+    open.wasReady = true;
+    this.#parts.listener.workerReady(this.name, worker, open.pid);
   }
 
-  #grow(workers: number): void {
-    while (this.#supervisors.length < workers) {
-      const supervisor = new WorkerSupervisor(this, this.#parts, this.#nextWorker(), this.#supervisors.length);
-      this.#supervisors.push(supervisor);
-      supervisor.open();
+  #performFor({ model, listener }: Member, action: ModelAction): void {
+    const { roster } = this.#parts;
+    switch (action.kind) {
+      case 'add-model':
+        roster.add(model);
+        break;
+      case 'remove-model':
+        roster.remove(model);
+        break;
+      case 'model-servable':
+        listener.modelServable(model);
+        break;
+      case 'model-unservable':
+        listener.modelUnservable(model, action.reason, action.isFinal);
+        break;
+      case 'model-short-of-worker':
+        this.#parts.listener.modelShortOfWorker(model, action.worker, action.reason);
+        break;
     }
   }
 
-  #leave(): void {
-    this.#isStopping = true;
-    for (const model of this.#inPlane) this.#parts.roster.remove(model);
-    this.#inPlane.clear();
+  #mustKnow(key: ModelKey): Member {
+    return this.#models.get(key) as Member;
+  }
+
+  #wakeAt(at: number): void {
+    const { clock } = this.#parts;
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (at === Number.POSITIVE_INFINITY) return;
+    this.#cancelWake = clock.after(Math.max(0, at - clock.now()), () => this.#tell({ kind: 'tick' }));
   }
 }
+
+type ModelAction = Extract<
+  GroupAction,
+  { readonly kind: 'add-model' | 'remove-model' | 'model-servable' | 'model-unservable' | 'model-short-of-worker' }
+>;

@@ -1,7 +1,8 @@
-import { defaultRestartPolicy, Scheduler } from '@millrace/core';
+import { defaultGroupConfig, defaultRestartPolicy, Scheduler } from '@millrace/core';
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { ServedModels } from '../catalogue/served-models.ts';
+import { showState } from '../catalogue/testing/show-state.ts';
 import { createDataPlane, type LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import { silentObserver } from '../data-plane/observer.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
@@ -11,13 +12,14 @@ import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { RunningGroup } from './running-group.ts';
-import { reloadPauseMs } from './supervised-loads.ts';
 import { WorkerFleet } from './worker-fleet.ts';
 import type { GroupListener } from './worker-group.ts';
-import { stopMsMax } from './worker-supervisor.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
+const { stopMsMax, reload } = defaultGroupConfig;
+/** The shortest that jitter allows. */
+const reloadPauseMs = reload.pauseMs / 2;
 
 /** A fleet on one scripted lane, with the shortest pauses that jitter allows; records all events. */
 class ScriptedFleet {
@@ -51,11 +53,13 @@ class ScriptedFleet {
       const models = names.map((name) => {
         handle += 1;
         const model = modelNamed(name, handle);
-        this.models.announce(model);
+        showState(this.models, model, { state: 'loading', reason: 'the model is loading' });
         return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
-      this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
+      const listener = this.#groupListener(name);
+      const group = { name, lane: this.lane, workers, models, listener, isRetry: false, isShared: false };
+      this.groups.push(this.fleet.add(group) as RunningGroup);
     }
   }
 
@@ -87,11 +91,11 @@ class ScriptedFleet {
   #groupListener(name: string): GroupListener {
     return {
       modelServable: (model) => {
-        this.models.serve(model);
+        showState(this.models, model, { state: 'ready' });
         this.told.push(`${model.key} ready`);
       },
       modelUnservable: (model, reason) => {
-        this.models.setState(model, 'failed', reason);
+        showState(this.models, model, { state: 'failed', reason });
         this.told.push(`${model.key} failed: ${reason}`);
       },
       settled: () => this.told.push(`${name} settled`),
@@ -184,7 +188,7 @@ test('the load of a model that was served before is retried until it succeeds', 
   scripted.clock.advance(1);
   expect(loads()).toBe(3);
   successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
-  scripted.clock.advance(reloadPauseMs);
+  scripted.clock.advance(2 * reloadPauseMs);
   successor.says({ kind: 'ready', model: 1, loadMs: 4, residentBytes: 1 });
   expect(scripted.states()).toEqual(['a ready', 'b ready']);
   scripted.clock.advance(10 * reloadPauseMs);
@@ -206,7 +210,7 @@ test('a worker that exited is restarted at once, then after pauses that double, 
     scripted.lane.last.dies('it fell');
   }
   expect(scripted.states()).toEqual([
-    `a failed: crash loop: its worker exited ${crashLoopDeaths} times in a row without an answer, last: it fell`,
+    `a failed: crash loop: its worker exited ${crashLoopDeaths} times in a row or more without an answer, last: it fell`,
     'b ready',
   ]);
   expect(scripted.takeTold().filter((text) => text.includes('gone'))).toEqual(
@@ -286,7 +290,7 @@ test('a load over its time limit counts as a crash, however long it took', () =>
 test('loads that end in time, also by failing, stop the timer of the limit', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.clock.advance(loadMsMax - 1);
-  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
+  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no', isFinal: true });
   scripted.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
   scripted.clock.advance(10 * loadMsMax);
   expect(scripted.lane.last.calls).toEqual([]);
@@ -403,9 +407,11 @@ test('a group that is added later has workers of its own, under ids that were ne
   const model = modelNamed('b', 9);
   scripted.fleet.add({
     name: 'late',
+    isShared: false,
     lane: scripted.lane,
     workers: 1,
     models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
+    isRetry: false,
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(scripted.takeTold()).toContain('late worker 2 started as 2');

@@ -3,7 +3,7 @@
  * (attached-lane/attached-workers.ts). A link (`WorkerLink`) talks to a worker by the channel that a source opens, and the fleet
  * decides what it loads; neither has to know where it comes from.
  */
-import type { LaneLife } from '@millrace/protocol';
+import type { LaneLife, WorkerEnd } from '@millrace/protocol';
 
 export interface WorkerSource {
   readonly life: LaneLife;
@@ -15,8 +15,11 @@ export interface ChannelListener {
   /** A descriptor for the worker to inherit, of memory to share; undefined: none. Only a worker that is started here can inherit. */
   readonly memoryDescriptor: number | undefined;
   onData(chunk: Uint8Array): void;
-  /** Called once and last, when everything that the worker sent has been read; also when there is no worker to be reached. */
-  onEnd(reason: string): void;
+  /**
+   * Called once and last, when everything that the worker sent has been read; also when there is no worker to be reached.
+   * `end` is undefined where it cannot be told.
+   */
+  onEnd(reason: string, end?: WorkerEnd): void;
 }
 
 /** Bytes to a worker and back. */

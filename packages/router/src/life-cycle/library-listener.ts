@@ -25,6 +25,7 @@ export const silentLibraryListener: LibraryListener = {
   modelForgotten: ignore,
   modelLoaded: ignore,
   modelShortOfWorker: ignore,
+  modelMoved: ignore,
   loadStarted: ignore,
   loadFailed: ignore,
   demandLoaded: ignore,

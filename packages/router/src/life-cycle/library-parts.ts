@@ -11,7 +11,7 @@ import type { RevisionLoaderParts } from './revisions/revision-loader.ts';
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
 export interface ModelLibraryParts
-  extends RevisionLoaderParts,
+  extends Omit<RevisionLoaderParts, 'move'>,
     Omit<LibraryContentsParts, 'loader' | 'isRetried' | 'isPinned'>,
     OverrideFilesOptions {
   /** Model repositories and single files, for messages. */

@@ -47,7 +47,7 @@ export class ModelLibrary implements ModelControl {
       onUnserved: (name, versions) => unserved.noteVersions(name, versions),
     });
     this.#pins = new Pins(parts.store);
-    this.#loader = new RevisionLoader(parts);
+    this.#loader = new RevisionLoader({ ...parts, move: (context) => this.#contents.move(context) });
     this.#contents = new LibraryContents({
       ...parts,
       loader: this.#loader,
@@ -88,10 +88,10 @@ export class ModelLibrary implements ModelControl {
 
   /** Begins to load and, in poll mode, to watch. */
   start(): void {
-    const { control, models } = this.#parts;
+    const { control } = this.#parts;
     this.#loader.tell({ kind: 'budget', bytesMax: control.budgetBytes });
     this.#contents.apply();
-    void this.settled().then(() => models.endStart());
+    this.#loader.tell({ kind: 'started' });
     if (control.mode === 'poll') this.#follower.start();
     this.#loader.measureEvery(control.measureMs);
   }

@@ -45,6 +45,8 @@ export interface ModelDefinition {
   readonly workerGroup: string;
   /** The group was named in the configuration, so that other models may share it. */
   readonly isGroupShared: boolean;
+  /** A worker may hold it beside other small models. */
+  readonly sharesWorker: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
   /** One for each instance. */
   readonly placements: readonly InstancePlacement[];

@@ -35,6 +35,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
+  /** A worker may hold it beside other small models. */
+  readonly sharesWorker: boolean;
   /** Target for the 99th percentile of latency; Infinity: no target. */
   readonly latencyTargetMs: number;
   /** Share of workers that other models want too. */
@@ -145,6 +147,11 @@ export const modelParameters = {
     meaning:
       'with response_cache, whether a cached result may be returned to callers other than the one whose request produced it',
     without: 'false',
+    choices: ['true', 'false'],
+  },
+  'millrace.share_worker': {
+    meaning: 'whether a small model may run in a worker process that also runs others; `false` gives it one of its own',
+    without: 'true, unless `worker.sharing` is off',
     choices: ['true', 'false'],
   },
   'millrace.spinning': {
@@ -264,6 +271,7 @@ export function readModelSettings(
     // A group's name has no slash, so a model without a group can never fall into one.
     workerGroup: group ?? `model/${modelName}`,
     isGroupShared: group !== undefined,
+    sharesWorker: written.get('millrace.share_worker') !== 'false',
     runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
     queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
     queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),

@@ -44,6 +44,7 @@ export async function readModel(location: ModelLocation, options: ReadModelOptio
     lane: kind.lane ?? settings.lane,
     workerGroup: settings.workerGroup,
     isGroupShared: settings.isGroupShared,
+    sharesWorker: settings.sharesWorker,
     instanceGroups: groups,
     placements,
     instanceCount: placements.length,

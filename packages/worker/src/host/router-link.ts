@@ -17,6 +17,7 @@ import {
 } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
 import type { JobTurns } from './job-turns.ts';
+import { processorMsOfProcess } from './processor-time.ts';
 import type { RouterWire } from './router-wire.ts';
 import type { SessionSource } from './sessions.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
@@ -55,6 +56,7 @@ export class RouterLink {
       ...options.share,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      processorMs: processorMsOfProcess,
       sentinelSeed: randomInt(2 ** 32),
       isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),

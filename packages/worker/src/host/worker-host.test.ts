@@ -52,6 +52,7 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
     batchesMax: 2,
     now: () => time++,
     residentBytes: () => 1234,
+    processorMs: () => 5,
     sentinelSeed: 1,
     lend: (bytes) => {
       const region = new HeapRegion(new Uint8Array(bytes));

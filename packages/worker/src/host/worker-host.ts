@@ -41,6 +41,8 @@ export interface WorkerHostOptions {
   /** In milliseconds, for measuring only. */
   readonly now: () => number;
   readonly residentBytes: () => number;
+  /** Processor time of the process so far. */
+  readonly processorMs: () => number;
   /** The process is not shared, so that a run that spoils it may end it. */
   readonly isOwnProcess?: boolean;
   /** Lends memory for outputs, which the router will read. */
@@ -344,6 +346,8 @@ export class WorkerHost {
 
   async #load({ spec }: LoadMessage): Promise<void> {
     const startedAt = this.#options.now();
+    const bytesBefore = this.#options.residentBytes();
+    const processorMsBefore = this.#options.processorMs();
     const { model } = spec;
     try {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
@@ -358,7 +362,10 @@ export class WorkerHost {
       return;
     }
     const loadMs = this.#options.now() - startedAt;
-    this.#send({ kind: 'ready', model, loadMs, residentBytes: this.#options.residentBytes() });
+    const residentBytes = this.#options.residentBytes();
+    const addedBytes = Math.max(0, residentBytes - bytesBefore);
+    const processorMs = this.#options.processorMs() - processorMsBefore;
+    this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs } });
   }
 
   #setCredit(batchesMax: number): void {

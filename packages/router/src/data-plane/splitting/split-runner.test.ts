@@ -1,5 +1,6 @@
 import { encodeBytesElements, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { showState } from '../../catalogue/testing/show-state.ts';
 import type { RunSharing } from '../../model/run-sharing.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
@@ -192,7 +193,7 @@ test('a retiring model finishes the parts of its split requests first', async ()
   const link = harness.worker(1);
   const sent = harness.send(upTo(300));
   await harness.turn();
-  harness.models.setAside(harness.model);
+  showState(harness.models, harness.model, { state: 'evicted' });
   let isRetired = false;
   void harness.plane.roster.retire(harness.model).then(() => {
     isRetired = true;

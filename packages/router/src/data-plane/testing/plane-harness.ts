@@ -3,6 +3,7 @@
 import { type ModelPolicy, Scheduler } from '@millrace/core';
 import { Cancellation, copyOf, type FromWorker, InferenceError } from '@millrace/protocol';
 import { ServedModels } from '../../catalogue/served-models.ts';
+import { showState } from '../../catalogue/testing/show-state.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';
@@ -58,7 +59,7 @@ export class PlaneHarness {
       onSharingStopped,
     });
     this.plane.roster.add(this.model);
-    this.models.serve(this.model);
+    showState(this.models, this.model, { state: 'ready' });
   }
 
   /** A worker that serves the model and holds up to `batchesMax` batches. */

@@ -18,6 +18,7 @@ import {
   type ToWorker,
   takeCommonVersion,
   VersionMismatch,
+  type WorkerEnd,
   type WorkerIdentity,
   type WorkerLink,
 } from '@millrace/protocol';
@@ -304,12 +305,13 @@ export class LocalLink implements WorkerLink, ChannelListener {
     }
   }
 
-  onEnd(reason: string): void {
+  onEnd(reason: string, end?: WorkerEnd): void {
     this.#isGone = true;
     this.#batches.clear();
     this.#memory.close();
     const why = this.#verdict ?? this.#killedFor;
-    this.#receive({ kind: 'gone', reason: why === undefined ? reason : `${reason}; ${why}` });
+    if (why === undefined) this.#receive({ kind: 'gone', reason, ...(end === undefined ? {} : { end }) });
+    else this.#receive({ kind: 'gone', reason: `${reason}; ${why}`, end: 'ended-by-router' });
   }
 }
 

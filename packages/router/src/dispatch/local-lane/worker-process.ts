@@ -1,6 +1,7 @@
 import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { WorkerEnd } from '@millrace/protocol';
 import type { ChannelListener, WorkerChannel } from '../worker-source.ts';
 import { TextTail } from './text-tail.ts';
 import { type WorkerLine, WorkerOutput } from './worker-output.ts';
@@ -31,6 +32,17 @@ export interface WorkerProgram {
   /** Called with what it prints; if left out, only the last lines of its stderr are kept. */
   readonly onLine: ((pid: number, line: WorkerLine) => void) | undefined;
 }
+
+/** A process that a signal ended which does not come from its own code was killed; any other end is a crash. */
+type ProcessEnd = Extract<WorkerEnd, 'crashed' | 'killed'>;
+
+const signalsFromOutside: ReadonlySet<NodeJS.Signals | null> = new Set([
+  'SIGKILL',
+  'SIGTERM',
+  'SIGINT',
+  'SIGHUP',
+  'SIGQUIT',
+]);
 
 /** A worker process: starts it, writes to it, kills it, and reports why it exited. It inherits the memory as descriptor 4. */
 export class WorkerProcess implements WorkerChannel {
@@ -64,16 +76,18 @@ export class WorkerProcess implements WorkerChannel {
       });
     } catch (error) {
       const reason = startFailure(program, error);
-      queueMicrotask(() => this.#end(reason));
+      queueMicrotask(() => this.#end(reason, 'crashed'));
       return;
     }
     const child = this.#child;
-    child.on('error', (error) => this.#end(startFailure(program, error)));
+    child.on('error', (error) => this.#end(startFailure(program, error), 'crashed'));
     child.on('exit', () => {
       this.#output.end();
       this.#limit(() => this.#destroyPipes());
     });
-    child.on('close', (code, signal) => this.#end(this.#exitReason(code, signal)));
+    child.on('close', (code, signal) =>
+      this.#end(this.#exitReason(code, signal), signalsFromOutside.has(signal) ? 'killed' : 'crashed'),
+    );
     const { stdout, stderr } = child as { stdout?: Readable | null; stderr?: Readable | null };
     if (stdout) this.#output.add(stdout, 'stdout');
     if (stderr) this.#output.add(stderr, 'stderr', (text) => this.#standardError.push(text));
@@ -117,11 +131,11 @@ export class WorkerProcess implements WorkerChannel {
     return `worker process ${this.pid} ${how}${lines === '' ? '' : `; stderr: ${lines}`}`;
   }
 
-  #end(reason: string): void {
+  #end(reason: string, end: ProcessEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#listener.onEnd(reason);
+    this.#listener.onEnd(reason, end);
   }
 }
 

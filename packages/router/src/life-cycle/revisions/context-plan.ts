@@ -19,6 +19,8 @@ export interface ContextPlan {
   readonly members: readonly PlannedVersion[];
   /** While it stays the same, the loaded revision is kept: only the number of workers may have changed. */
   readonly identity: string;
+  /** The size of the files. */
+  readonly fileBytes: number;
   /** The size of the files and of an empty worker, until memory is measured. */
   readonly bytesExpected: number;
 }
@@ -53,7 +55,7 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
     const lane = members[0]?.definition.lane ?? 'local';
     const identity = identities.sort().join('\n');
     const bytesExpected = workers * (bytes + (lane === 'inline' ? 0 : workerBytesMin));
-    plans.set(name, { name, lane, workers, members, identity, bytesExpected });
+    plans.set(name, { name, lane, workers, members, identity, fileBytes: bytes, bytesExpected });
   }
   return plans;
 }

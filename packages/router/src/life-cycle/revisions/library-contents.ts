@@ -3,7 +3,6 @@
  * has the loader load what is new and unload what is no longer wanted.
  */
 import type { ContextName } from '@millrace/core';
-import type { ServedModels } from '../../catalogue/served-models.ts';
 import { failureReason } from '../../model/failure-reason.ts';
 import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
 import type { ReadDefinition } from '../reading/repository-reader.ts';
@@ -13,7 +12,6 @@ import { type Revision, RevisionMaker, type RunnerOf } from './revision.ts';
 import type { RevisionLoader } from './revision-loader.ts';
 
 export interface LibraryContentsParts {
-  readonly models: ServedModels;
   readonly loader: RevisionLoader;
   readonly runnerOf: RunnerOf;
   /** How the cores are divided among these models. */
@@ -30,8 +28,12 @@ export class LibraryContents {
   readonly #maker: RevisionMaker;
   /** By model: what was last read of it, including versions read earlier that can no longer be read. */
   readonly #read = new Map<string, readonly ReadDefinition[]>();
+  /** Models all of whose versions could be read. Told with the next `apply`, so that they are known all the time. */
+  readonly #readable = new Set<string>();
   /** By context: the revision that is wanted now. */
   readonly #wanted = new Map<ContextName, Revision>();
+  /** Contexts whose present revision is replaced although nothing was read anew. */
+  readonly #moving = new Set<ContextName>();
   /** Revisions that are unloaded as soon as others serve instead of them. */
   readonly #leaving = new Map<ContextName, Revision>();
 
@@ -58,18 +60,25 @@ export class LibraryContents {
     );
     if (all.length > 0) this.#read.set(name, all);
     const reasons = failures.map((failure) => ({ version: failure.version, reason: failureReason(failure) }));
-    this.#parts.models.setFailures(name, reasons);
+    if (reasons.length === 0 && read !== undefined) this.#readable.add(name);
+    else this.#parts.loader.tell({ kind: 'unreadable', model: name, versions: reasons });
   }
 
   remove(name: string): void {
     this.#read.delete(name);
-    this.#parts.models.setFailures(name, []);
+    this.#parts.loader.tell({ kind: 'unreadable', model: name, versions: [] });
   }
 
   /** Reloads every revision of the model, whether or not anything changed. */
   renew(name: string): void {
     const renewed = (this.#read.get(name) ?? []).map((read) => ({ ...read, generation: read.generation + 1 }));
     if (renewed.length > 0) this.#read.set(name, renewed);
+  }
+
+  /** Replaces the revision of a context by one that is loaded anew. */
+  move(name: ContextName): void {
+    this.#moving.add(name);
+    this.apply();
   }
 
   /** The revisions that represent a model. */
@@ -92,9 +101,10 @@ export class LibraryContents {
     const share = this.#parts.share(read.map(({ definition }) => definition));
     const fresh: Revision[] = [];
     for (const plan of plans.values()) this.#follow(plan, share, fresh);
-    // All are announced before the first is loaded: an ensemble needs no load, and resolves its steps at once.
-    for (const revision of fresh) loader.announce(revision);
-    for (const revision of fresh) loader.want(revision, isRetried);
+    if (fresh.length > 0) loader.want(fresh, isRetried);
+    this.#moving.clear();
+    for (const name of this.#readable) loader.tell({ kind: 'unreadable', model: name, versions: [] });
+    this.#readable.clear();
     for (const plan of plans.values()) this.#pin(plan);
     for (const [name, revision] of this.#wanted) {
       if (plans.has(name)) continue;
@@ -103,20 +113,21 @@ export class LibraryContents {
     }
     for (const [name, revision] of this.#leaving) {
       // Repeated each time: the revision it waits for may have been removed without ever having served.
-      if (revision.isOver) this.#leaving.delete(name);
+      if (loader.isOver(revision)) this.#leaving.delete(name);
       else loader.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
     }
   }
 
   #follow(plan: ContextPlan, share: ThreadShare, fresh: Revision[]): void {
+    const { loader } = this.#parts;
     const { name } = plan;
     const known = this.#wanted.get(name) ?? this.#leaving.get(name);
     this.#leaving.delete(name);
-    const isThere = known !== undefined && !known.isOver && this.#parts.loader.keeper.isKnown(name);
-    if (isThere && known.plan.identity === plan.identity) {
+    const isThere = known !== undefined && !loader.isOver(known) && loader.keeper.isKnown(name);
+    if (isThere && known.canFollow(plan) && !this.#moving.has(name)) {
       this.#wanted.set(name, known);
       known.follow(plan);
-      this.#parts.loader.tell({ kind: 'kept', context: name });
+      loader.tell({ kind: 'kept', context: name });
     } else {
       const revision = this.#maker.make(plan, share);
       this.#wanted.set(name, revision);

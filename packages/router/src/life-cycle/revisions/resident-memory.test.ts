@@ -1,18 +1,26 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { RunningGroup } from '../../dispatch/running-group.ts';
+import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { ContextPlan } from './context-plan.ts';
 import { measureProcess, residentBytesOf } from './resident-memory.ts';
 import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
-  const plan: ContextPlan = { name: 'm:1', lane, workers: 2, members: [], identity: '', bytesExpected: 50 };
+  const plan: ContextPlan = {
+    name: 'm:1',
+    lane,
+    workers: 2,
+    members: [],
+    identity: '',
+    fileBytes: 25,
+    bytesExpected: 50,
+  };
   return new Revision(1, plan, [], () => {});
 }
 
-function groupOf(...memory: readonly (readonly [pid: number | undefined, residentBytes: number])[]): RunningGroup {
-  const workers = memory.map(([pid, residentBytes]) => ({ pid, residentBytes }));
-  return { memory: () => workers } as unknown as RunningGroup;
+function groupOf(...memory: readonly (readonly [pid: number | undefined, residentBytes: number])[]): RunningModels {
+  const workers = memory.map(([pid, residentBytes]) => ({ pid, residentBytes, share: 1 }));
+  return { memory: () => workers } as unknown as RunningModels;
 }
 
 const measured: Readonly<Record<number, number>> = { 1: 100, 2: 130 };

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RunningGroup } from '../../dispatch/running-group.ts';
+import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { Revision } from './revision.ts';
 
 /** The page size in which `/proc/PID/statm` counts, on every Linux that Node.js supports by default. */
@@ -23,11 +23,12 @@ export const measureProcess: MeasureProcess = (pid) => {
  * become like the others. Inside the server's own process models cannot be measured separately, so the size of the
  * files is used there.
  */
-export function residentBytesOf({ plan }: Revision, running: RunningGroup, measure: MeasureProcess): number {
+export function residentBytesOf({ plan }: Revision, running: RunningModels, measure: MeasureProcess): number {
   if (plan.lane === 'inline') return plan.bytesExpected;
-  const each = running.memory().map(({ pid, residentBytes }) => {
+  const each = running.memory().map(({ pid, residentBytes, share }) => {
+    if (residentBytes === 0) return 0;
     const measured = pid === undefined ? undefined : measure(pid);
-    return residentBytes === 0 ? 0 : Math.max(measured ?? 0, measured === undefined ? residentBytes : 0);
+    return (measured ?? residentBytes) * share;
   });
   const largest = Math.max(0, ...each);
   return each.reduce((sum, bytes) => sum + (bytes === 0 ? largest : bytes), 0);

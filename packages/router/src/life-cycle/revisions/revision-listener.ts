@@ -22,6 +22,8 @@ export interface RevisionListener extends FleetListener {
   modelRetired(model: ServedModel, why: 'replaced' | 'unwanted'): void;
   /** Nothing of the version is left. */
   modelForgotten(name: string, version: string): void;
+  /** It shared a worker with other models, and gets workers of its own. */
+  modelMoved(model: ServedModel, reason: string): void;
   loadStarted(context: string): void;
   loadFailed(failure: LoadFailure): void;
   /** A context was loaded on demand; `waitMs` is how long the first request waited. */

@@ -9,6 +9,7 @@ import { DemandWaiters } from './demand-waiters.ts';
 import { KeeperLoop, type KeeperLoopParts, type KeeperTask, type KeeperView } from './keeper-loop.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { MemoryMeter, type MemoryMeterParts } from './memory-meter.ts';
+import { ModelSharing, type ModelSharingParts } from './model-sharing.ts';
 import { OutcomeWaiters } from './outcome-waiters.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
@@ -17,8 +18,9 @@ import { RevisionWorkers, type RevisionWorkersParts } from './revision-workers.t
 
 export interface RevisionLoaderParts
   extends Omit<MemoryMeterParts, 'revisions' | 'loop'>,
-    Omit<RevisionTrafficParts, 'loop'>,
-    Omit<RevisionWorkersParts, 'loop' | 'traffic'>,
+    Omit<RevisionTrafficParts, 'loop' | 'revisions'>,
+    Omit<RevisionWorkersParts, 'loop' | 'sharing'>,
+    Omit<ModelSharingParts, 'revisions'>,
     Pick<KeeperLoopParts, 'createKeeper'> {
   readonly keeper: Partial<KeeperConfig>;
   readonly listener: RevisionListener;
@@ -29,9 +31,11 @@ export class RevisionLoader {
   readonly demand: DemandWaiters;
   readonly #revisions = new KnownRevisions();
   readonly #waiters = new OutcomeWaiters();
+  readonly #listener: RevisionListener;
   readonly #loop: KeeperLoop;
   readonly #memory: MemoryMeter;
   readonly #traffic: RevisionTraffic;
+  readonly #sharing: ModelSharing;
   readonly #workers: RevisionWorkers;
 
   constructor(parts: RevisionLoaderParts) {
@@ -47,10 +51,12 @@ export class RevisionLoader {
       },
       perform: (task) => this.#perform(task),
     });
+    this.#listener = listener;
     this.#loop = loop;
     this.#memory = new MemoryMeter({ ...parts, revisions, loop });
-    this.#traffic = new RevisionTraffic({ ...parts, loop });
-    this.#workers = new RevisionWorkers({ ...parts, loop, traffic: this.#traffic });
+    this.#traffic = new RevisionTraffic({ ...parts, loop, revisions });
+    this.#sharing = new ModelSharing({ ...parts, revisions });
+    this.#workers = new RevisionWorkers({ ...parts, loop, sharing: this.#sharing });
     this.demand = new DemandWaiters({
       clock,
       contextOf: (model) => revisions.takeOf(model)?.plan.name,
@@ -67,16 +73,17 @@ export class RevisionLoader {
     return this.#loop.keeper;
   }
 
-  /** Makes a revision known, before it is wanted. */
-  announce(revision: Revision): void {
-    this.#revisions.add(revision);
-    this.#traffic.announce(revision);
-  }
-
-  /** Loads an announced revision when the keeper has room for it. */
-  want(revision: Revision, isRetried: boolean): void {
-    const { name, bytesExpected } = revision.plan;
-    this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
+  /** Loads revisions when the keeper has room for them. */
+  want(wanted: readonly Revision[], isRetried: boolean): void {
+    for (const revision of wanted) this.#revisions.add(revision);
+    const revisions = wanted.map(({ id, plan, models }) => ({
+      context: plan.name,
+      revision: id,
+      versions: models.map(({ view }) => ({ model: view.name, version: view.version })),
+      bytesExpected: plan.bytesExpected,
+      isRetried,
+    }));
+    this.tell({ kind: 'wanted', revisions });
   }
 
   tell(event: KeeperEvent): void {
@@ -100,6 +107,11 @@ export class RevisionLoader {
     return this.keeper.takeRevision(revision.id)?.reason !== '';
   }
 
+  /** Another has replaced it, or it is no longer wanted. */
+  isOver(revision: Revision): boolean {
+    return this.keeper.takeRevision(revision.id)?.isOver ?? true;
+  }
+
   /** Resolves when it is served, can be loaded on demand, or cannot be served; with the reason, empty when there is none. */
   outcomeOf(revision: Revision): Promise<string> {
     const kept = this.keeper.takeRevision(revision.id);
@@ -116,6 +128,7 @@ export class RevisionLoader {
   close(): void {
     this.#memory.stop();
     this.#loop.close();
+    this.#sharing.stop();
     this.#traffic.stop();
   }
 
@@ -127,15 +140,21 @@ export class RevisionLoader {
       case 'refuse':
         this.demand.refuse(task);
         return;
+      case 'version-state':
+        this.#traffic.show(task);
+        return;
+      case 'version-removed':
+        this.#traffic.remove(task);
+        return;
     }
     const revision = this.#revisions.take(task.revision);
     if (revision === undefined) return;
     switch (task.kind) {
       case 'load':
-        this.#workers.load(revision);
+        this.#workers.load(revision, task.attempt);
         break;
       case 'serve':
-        this.#traffic.serve(revision);
+        this.#traffic.serve(revision, task.members);
         this.#waiters.tellOutcome(revision, '');
         break;
       case 'retire':
@@ -145,19 +164,26 @@ export class RevisionLoader {
         void this.#workers.unload(revision);
         break;
       case 'failed':
-        this.#traffic.reportLoadFailed(revision, task);
+        this.#noteLoadFailed(revision, task);
         this.#waiters.tellOutcome(revision, task.reason);
         break;
       case 'set-aside':
         this.#waiters.tellOutcome(revision, '');
-        this.#traffic.setAside(revision);
         break;
       case 'forget':
         this.#revisions.remove(revision);
+        this.#sharing.forget(revision);
         this.#traffic.forget(revision);
         this.#waiters.tellOutcome(revision, 'another load replaced it');
         this.#waiters.tellForgotten();
         break;
     }
+  }
+
+  #noteLoadFailed(
+    { plan }: Revision,
+    { reason, isOldServing, retryInMs }: Extract<KeeperTask, { kind: 'failed' }>,
+  ): void {
+    this.#listener.loadFailed({ context: plan.name, reason, isOldServing, retryInMs });
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Moves requests to revisions and away from them: tells the catalogue which revision serves a model and in what state it
- * is, and the data plane whose requests it takes. Workers are not its concern (revision-workers.ts).
+ * Moves requests to revisions and away from them: shows the states that the keeper decided in the catalogue, and tells the
+ * data plane whose requests it takes. Workers are not its concern (revision-workers.ts).
  */
-import type { KeeperAction } from '@millrace/core';
+import type { KeeperAction, VersionName } from '@millrace/core';
 import type { ServedModels } from '../../catalogue/served-models.ts';
 import type { ModelRoster } from '../../data-plane/model-roster.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
-import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
-import { EnsembleStates } from './ensembles/ensemble-states.ts';
+import { EnsembleStates, type EnsembleVerdict } from './ensembles/ensemble-states.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
+import type { KnownRevisions } from './known-revisions.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
 
@@ -17,6 +17,7 @@ export interface RevisionTrafficParts {
   readonly roster: ModelRoster;
   readonly listener: RevisionListener;
   readonly loop: KeeperLoop;
+  readonly revisions: KnownRevisions;
 }
 
 export class RevisionTraffic {
@@ -25,118 +26,71 @@ export class RevisionTraffic {
 
   constructor(parts: RevisionTrafficParts) {
     this.#parts = parts;
-    const { models, roster, listener } = parts;
     this.#ensembles = new EnsembleStates({
-      models,
-      onReady: (model) => {
-        roster.add(model);
-        listener.modelReady(model);
-      },
-      onFailed: (model, reason) => listener.modelFailed(model, reason),
+      models: parts.models,
+      report: (model, verdict) => this.#report(model, verdict),
     });
   }
 
-  /** Lists its models as loading, where nothing serves under their names. */
-  announce(revision: Revision): void {
-    const { models, loop } = this.#parts;
-    // Under a budget models are loaded on demand, the first time too; a model without workers needs no load.
-    const isAwaited = loop.keeper.budgetBytes !== Number.POSITIVE_INFINITY && revision.loads.length > 0;
-    for (const model of revision.models) models.announce(model, isAwaited);
+  /** The revision takes its context's requests from now on. An ensemble's state follows its steps. */
+  serve({ ensemble, models }: Revision, members: readonly number[]): void {
+    // They may have been about to retire.
+    for (const member of members) this.#parts.roster.add(models[member] as ServedModel);
+    if (ensemble !== undefined) this.#ensembles.add(models[0] as ServedModel, ensemble);
   }
 
-  /** The revision takes its context's requests from now on. */
-  serve(revision: Revision): void {
-    revision.isServing = true;
-    if (revision.ensemble !== undefined) {
-      this.#serveEnsemble(revision.models[0] as ServedModel, revision.ensemble);
-      return;
-    }
-    for (const model of revision.models) {
-      const reason = revision.outcomes.get(model) ?? '';
-      if (reason !== '') {
-        this.reportFailed(model, reason);
-      } else {
-        // It may have been about to retire.
-        this.#parts.roster.add(model);
-        this.serveModel(model);
-      }
-    }
+  /** Shows the state of a version, and lets the data plane take its requests when it is ready. */
+  show({ model: name, version, by, status }: Extract<KeeperAction, { kind: 'version-state' }>): void {
+    const { models, roster, listener, revisions } = this.#parts;
+    const model = by && revisions.take(by.revision)?.models[by.member];
+    const { state, reason } = status;
+    const wasReady = model !== undefined && models.takeServed(name, version) === model;
+    const isNewlyReady = model !== undefined && state === 'ready' && !wasReady;
+    if (isNewlyReady) roster.add(model);
+    models.show({ model: name, version }, status, model);
+    if (isNewlyReady) listener.modelReady(model);
+    else if (model !== undefined && (state === 'failed' || (state === 'loading' && wasReady)))
+      listener.modelFailed(model, reason);
   }
 
-  serveModel(model: ServedModel): void {
-    this.#parts.models.serve(model);
-    this.#parts.listener.modelReady(model);
-  }
-
-  reportFailed(model: ServedModel, reason: string): void {
-    this.#parts.models.setState(model, 'failed', reason);
-    this.#parts.listener.modelFailed(model, reason);
+  /** Nothing is known of the version any more. */
+  remove({ model, version }: VersionName): void {
+    this.#parts.models.remove({ model, version });
+    this.#parts.listener.modelForgotten(model, version);
   }
 
   /** It takes no new requests. The keeper is told when those in progress are answered. */
   retire(revision: Revision, why: 'replaced' | 'unwanted' | 'evicted'): void {
-    const { roster, loop } = this.#parts;
-    revision.isServing = false;
-    revision.isOver = why !== 'evicted';
+    const { roster, loop, listener } = this.#parts;
     revision.retirements += 1;
     const { retirements } = revision;
     for (const model of revision.models) {
       this.#ensembles.remove(model);
-      this.#reportRetired(model, why);
+      if (why === 'evicted') listener.modelEvicted(model);
+      else listener.modelRetired(model, why);
     }
     void Promise.all(revision.models.map((model) => roster.retire(model))).then(() => {
       if (revision.retirements === retirements) loop.tell({ kind: 'idle', revision: revision.id });
     });
   }
 
-  /** It is not in memory, and is loaded again on demand. */
-  setAside(revision: Revision): void {
-    for (const model of revision.models) this.#parts.models.setAside(model);
-  }
-
-  /** Its load failed; the previous revision continues to serve. */
-  reportLoadFailed(revision: Revision, action: Extract<KeeperAction, { kind: 'failed' }>): void {
-    const { models, listener } = this.#parts;
-    const { reason, isOldServing, retryInMs } = action;
-    listener.loadFailed({ context: revision.plan.name, reason, isOldServing, retryInMs });
-    for (const model of revision.models) {
-      const why = revision.outcomes.get(model) || reason;
-      const isServed = models.takeServed(model.view.name, model.view.version) !== undefined;
-      if (isServed) models.noteReplacementFailed(model, why);
-      else this.reportFailed(model, why);
-    }
-  }
-
   /** Nothing of it waits, runs or is in memory any more. */
   forget(revision: Revision): void {
-    const { models, listener } = this.#parts;
     revision.noteForgotten();
-    for (const model of revision.models) {
-      const { name, version } = model.view;
-      model.runner?.forget?.();
-      if (models.remove(model)) listener.modelForgotten(name, version);
-    }
+    for (const model of revision.models) model.runner?.forget?.();
   }
 
   stop(): void {
     this.#ensembles.stop();
   }
 
-  /** Its state follows its steps from now on. */
-  #serveEnsemble(model: ServedModel, ensemble: EnsembleDefinition): void {
-    this.#parts.models.replace(model);
-    this.#ensembles.add(model, ensemble);
-  }
-
-  #reportRetired(model: ServedModel, why: 'replaced' | 'unwanted' | 'evicted'): void {
-    const { models, listener } = this.#parts;
-    if (why === 'evicted') {
-      models.setAside(model);
-      listener.modelEvicted(model);
-      return;
-    }
-    const { name, version } = model.view;
-    if (models.takeModel(name, version) === model) models.setState(model, 'unloading', 'it is being unloaded');
-    listener.modelRetired(model, why);
+  #report(model: ServedModel, { state, reason }: EnsembleVerdict): void {
+    const { loop, revisions } = this.#parts;
+    const revision = revisions.takeOf(model)?.id;
+    if (revision === undefined) return;
+    const about = { revision, member: 0 };
+    if (state === 'ready') loop.tell({ kind: 'servable', ...about, residentBytes: 0 });
+    else if (state === 'loading') loop.tell({ kind: 'pending', ...about, reason });
+    else loop.tell({ kind: 'unservable', ...about, reason, isFinal: true, residentBytes: 0, jitter: 0 });
   }
 }

@@ -1,27 +1,25 @@
-/** Makes workers load and unload revisions, and reports the outcome of each load to the keeper. */
+/** Has workers load and unload revisions, and reports to the keeper what becomes of each of their versions. */
 import type { Lane } from '@millrace/protocol';
-import type { ServedModels } from '../../catalogue/served-models.ts';
 import type { ModelRoster } from '../../data-plane/model-roster.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { LaneName } from '../../model/model-definition.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
+import type { ModelSharing } from './model-sharing.ts';
 import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
-import type { RevisionTraffic } from './revision-traffic.ts';
 
 export interface RevisionWorkersParts {
   readonly lanes: Readonly<Record<LaneName, Lane>>;
   readonly fleet: WorkerFleet;
-  readonly models: ServedModels;
   readonly roster: ModelRoster;
   /** In [0, 1): spreads attempts. */
   readonly random: () => number;
   readonly measure: MeasureProcess;
   readonly listener: Pick<RevisionListener, 'loadStarted'>;
   readonly loop: KeeperLoop;
-  readonly traffic: RevisionTraffic;
+  readonly sharing: ModelSharing;
 }
 
 export class RevisionWorkers {
@@ -31,15 +29,13 @@ export class RevisionWorkers {
     this.#parts = parts;
   }
 
-  load(revision: Revision): void {
-    const { fleet, lanes, listener, loop, traffic } = this.#parts;
+  /** `attempt` counts from 1 the loads of this revision that have not succeeded. */
+  load(revision: Revision, attempt: number): void {
+    const { fleet, lanes, listener, sharing } = this.#parts;
     const { name, lane, workers } = revision.plan;
-    revision.outcomes.clear();
-    revision.misfits.clear();
     listener.loadStarted(name);
-    traffic.announce(revision);
     if (revision.loads.length === 0) {
-      loop.tell({ kind: 'loaded', revision: revision.id, residentBytes: 0 });
+      this.#loadWithoutWorkers(revision);
       return;
     }
     revision.running = fleet.add({
@@ -47,7 +43,11 @@ export class RevisionWorkers {
       lane: lanes[lane],
       workers,
       models: revision.loads,
+      isRetry: attempt > 1,
+      isShared: sharing.isShared(revision),
       listener: {
+        modelLoaded: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
+        workerEndedIn: (_model, end) => sharing.noteWorkerEnded(revision, end),
         modelServable: (model) => this.#servable(revision, model),
         modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
         settled: () => this.#settled(revision),
@@ -64,49 +64,39 @@ export class RevisionWorkers {
     loop.tell({ kind: 'unloaded', revision: revision.id });
   }
 
+  /** There is nothing to load; whether it can be served is found out when it takes over. */
+  #loadWithoutWorkers({ id, models }: Revision): void {
+    const { loop } = this.#parts;
+    for (const member of models.keys()) {
+      loop.tell({ kind: 'pending', revision: id, member, reason: 'the model is loading' });
+    }
+    loop.tell({ kind: 'settled', revision: id, residentBytes: 0 });
+  }
+
   #servable(revision: Revision, model: ServedModel): void {
-    revision.outcomes.set(model, '');
-    if (revision.isServing) this.#parts.traffic.serveModel(model);
-    else this.#endLoad(revision);
+    const residentBytes = this.#residentBytesOf(revision);
+    this.#parts.loop.tell({ kind: 'servable', ...memberOf(revision, model), residentBytes });
   }
 
   #unservable(revision: Revision, model: ServedModel, reason: string, isFinal: boolean): void {
-    revision.outcomes.set(model, reason);
-    if (isFinal) revision.misfits.add(model);
-    if (revision.isServing) this.#parts.traffic.reportFailed(model, reason);
-    else this.#endLoad(revision);
+    const residentBytes = this.#residentBytesOf(revision);
+    const jitter = this.#parts.random();
+    this.#parts.loop.tell({ kind: 'unservable', ...memberOf(revision, model), reason, isFinal, residentBytes, jitter });
   }
 
   #settled(revision: Revision): void {
-    if (!revision.isServing) this.#endLoad(revision);
-    const { running } = revision;
-    if (!revision.isServing || running === undefined) return;
-    const residentBytes = residentBytesOf(revision, running, this.#parts.measure);
-    this.#parts.loop.tell({ kind: 'measured', revision: revision.id, residentBytes });
+    this.#parts.loop.tell({ kind: 'settled', revision: revision.id, residentBytes: this.#residentBytesOf(revision) });
   }
 
-  /** Reports the outcome of the load to the keeper, once it is known. */
-  #endLoad(revision: Revision): void {
-    const { models: served, loop, measure, random } = this.#parts;
-    const { running, outcomes, members, models } = revision;
-    const isLoading = loop.keeper.takeRevision(revision.id)?.state === 'loading';
-    if (running === undefined || !isLoading || outcomes.size < members.length) return;
-    const failed = models.filter((model) => outcomes.get(model) !== '');
-    const isServed = ({ view }: ServedModel) => served.takeServed(view.name, view.version) !== undefined;
-    // New files of one model must not end the service of others in the same group.
-    if (failed.length === members.length || failed.some(isServed)) {
-      const reason = failed.map((model) => reasonOf(model, outcomes.get(model) ?? '', members.length)).join('; ');
-      const isFinal = failed.every((model) => revision.misfits.has(model));
-      loop.tell({ kind: 'load-failed', revision: revision.id, reason, jitter: random(), isFinal });
-      return;
-    }
-    // Traffic moves when as many workers are ready as before, not with the first of them.
-    const hasPredecessor = models.some(({ view }) => served.takeServed(view.name, '') !== undefined);
-    if (hasPredecessor && !running.isSettled) return;
-    loop.tell({ kind: 'loaded', revision: revision.id, residentBytes: residentBytesOf(revision, running, measure) });
+  #residentBytesOf(revision: Revision): number {
+    const { running } = revision;
+    return running === undefined ? 0 : residentBytesOf(revision, running, this.#parts.measure);
   }
 }
 
-function reasonOf(model: ServedModel, reason: string, members: number): string {
-  return members === 1 ? reason : `${model.view.name} version ${model.view.version}: ${reason}`;
+function memberOf(
+  { id, models }: Revision,
+  model: ServedModel,
+): { readonly revision: number; readonly member: number } {
+  return { revision: id, member: models.indexOf(model) };
 }

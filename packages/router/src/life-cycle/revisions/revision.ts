@@ -2,7 +2,8 @@ import type { ModelKey, RevisionId } from '@millrace/core';
 import type { LoadSpec } from '@millrace/protocol';
 import type { Runner } from '../../data-plane/infer.ts';
 import { modelKeyFrom, ServedModel } from '../../data-plane/served-model.ts';
-import type { RunningGroup } from '../../dispatch/running-group.ts';
+import { SharedModels } from '../../dispatch/shared-workers.ts';
+import type { GroupWorkers } from '../../dispatch/worker-fleet.ts';
 import type { GroupedModel } from '../../dispatch/worker-group.ts';
 import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
@@ -29,15 +30,7 @@ export class Revision {
   readonly loads: readonly GroupedModel[];
   /** Replaced when only the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
-  running: RunningGroup | undefined = undefined;
-  /** It takes its context's requests. */
-  isServing: boolean = false;
-  /** Another has replaced it, or it is no longer wanted: it only finishes its requests. */
-  isOver: boolean = false;
-  /** For each member that a worker has reported since the load began: why it cannot be served, empty when it can. */
-  readonly outcomes = new Map<ServedModel, string>();
-  /** Members that do not fit their configuration: another load of the same files would fail as well. */
-  readonly misfits = new Set<ServedModel>();
+  running: GroupWorkers | undefined = undefined;
   readonly #onForgotten: (revision: Revision) => void;
   /** Counts its retirements, so that the end of a cancelled one is not mistaken for that of a later one. */
   retirements = 0;
@@ -67,8 +60,14 @@ export class Revision {
 
   /** Nothing of it waits, runs or is in memory any more. */
   noteForgotten(): void {
-    this.isOver = true;
     this.#onForgotten(this);
+  }
+
+  /** Whether the plan can be taken on without a new load. */
+  canFollow(plan: ContextPlan): boolean {
+    // A shared worker is one; for several instances it needs workers of its own.
+    const fitsWorkers = plan.workers === 1 || !(this.running instanceof SharedModels);
+    return this.plan.identity === plan.identity && fitsWorkers;
   }
 
   /** Takes on what changed without a new load: the number of workers, and what clients see of the configuration. */

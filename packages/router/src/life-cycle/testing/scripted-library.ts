@@ -42,6 +42,8 @@ export class ScriptedLibrary {
       roster,
       models,
       fleet,
+      sharing: undefined,
+      move: (context) => this.contents.move(context),
       clock,
       random,
       measure: () => 1000,
@@ -49,7 +51,6 @@ export class ScriptedLibrary {
       keeper,
     });
     this.contents = new LibraryContents({
-      models,
       loader: this.loader,
       runnerOf: () => undefined,
       share: () => ({ threads: 1, isSpinning: false }),

@@ -2,6 +2,7 @@ import { planEnsemble } from '@millrace/core';
 import { describe, expect, test } from 'vitest';
 import type { ModelState } from '../../../catalogue/catalogue.ts';
 import { ServedModels } from '../../../catalogue/served-models.ts';
+import { showState } from '../../../catalogue/testing/show-state.ts';
 import type { ServedModel } from '../../../data-plane/served-model.ts';
 import { servedModel } from '../../../data-plane/testing/models.ts';
 import type { EnsembleDefinition } from '../../../model/ensemble-definition.ts';
@@ -35,40 +36,43 @@ function ensembleOf(name: string, ...steps: readonly string[]): { model: ServedM
 
 function setUp(models: readonly ServedModel[], ensembles: readonly ReturnType<typeof ensembleOf>[]) {
   const served = new ServedModels();
-  for (const model of [...models, ...ensembles.map((one) => one.model)]) served.announce(model);
+  const show = (model: ServedModel, state: ModelState, reason: string) => showState(served, model, { state, reason });
+  for (const model of [...models, ...ensembles.map((one) => one.model)]) show(model, 'loading', 'the model is loading');
   const told: string[] = [];
   const states = new EnsembleStates({
     models: served,
-    onReady: ({ view }) => told.push(`${view.name} ready`),
-    onFailed: ({ view }) => told.push(`${view.name} failed`),
+    report: (model, { state, reason }) => {
+      if (state !== 'loading') told.push(`${model.view.name} ${state}`);
+      show(model, state, reason);
+    },
   });
   for (const { model, definition } of ensembles) states.add(model, definition);
   const stateOf = (name: string): readonly [ModelState | undefined, string | undefined] => {
     const status = served.statuses().find((one) => one.name === name);
     return [status?.state, status?.reason];
   };
-  return { served, states, told, stateOf };
+  return { show, states, told, stateOf };
 }
 
 describe('EnsembleStates', () => {
   test('an ensemble is ready when all of its steps are, and names the step it waits for until then', () => {
     const [a, b] = [plainModel('a'), plainModel('b')];
-    const { served, stateOf, told } = setUp([a, b], [ensembleOf('e', 'a', 'b')]);
+    const { show, stateOf, told } = setUp([a, b], [ensembleOf('e', 'a', 'b')]);
     expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "a" is not ready: .*loading/)]);
-    served.setState(a, 'ready', '');
+    show(a, 'ready', '');
     expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "b" is not ready/)]);
-    served.setState(b, 'ready', '');
+    show(b, 'ready', '');
     expect(stateOf('e')).toEqual(['ready', '']);
     expect(told).toEqual(['e ready']);
   });
 
   test('it fails and becomes ready again together with a step', () => {
     const a = plainModel('a');
-    const { served, stateOf, told } = setUp([a], [ensembleOf('e', 'a')]);
-    served.setState(a, 'ready', '');
-    served.setState(a, 'failed', 'no such file');
+    const { show, stateOf, told } = setUp([a], [ensembleOf('e', 'a')]);
+    show(a, 'ready', '');
+    show(a, 'failed', 'no such file');
     expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "a" is not ready: .*no such file/)]);
-    served.setState(a, 'ready', '');
+    show(a, 'ready', '');
     expect(stateOf('e')).toEqual(['ready', '']);
     expect(told).toEqual(['e ready', 'e failed', 'e ready']);
   });
@@ -81,11 +85,11 @@ describe('EnsembleStates', () => {
   test('a new version of a step is checked again, and its labels are used', () => {
     const [one, two] = [plainModel('a', 'FP32', '1'), plainModel('a', 'INT8', '2')];
     const ensemble = ensembleOf('e', 'a');
-    const { served, stateOf } = setUp([one, two], [ensemble]);
-    served.setState(one, 'ready', '');
+    const { show, stateOf } = setUp([one, two], [ensemble]);
+    show(one, 'ready', '');
     expect(stateOf('e')).toEqual(['ready', '']);
     expect(ensemble.model.view.labels.get('y')).toEqual(['no', 'yes']);
-    served.setState(two, 'ready', '');
+    show(two, 'ready', '');
     expect(stateOf('e')).toEqual([
       'failed',
       'ensemble_scheduling.step[0].input_map["x"]: input "x" of the ensemble is FP32, but this input of "a" is INT8; ' +
@@ -95,10 +99,10 @@ describe('EnsembleStates', () => {
 
   test('an ensemble of ensembles is ready at the same time', () => {
     const a = plainModel('a');
-    const { served, stateOf, told } = setUp([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
-    served.setState(a, 'ready', '');
+    const { show, stateOf, told } = setUp([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
+    show(a, 'ready', '');
     expect([stateOf('inner')[0], stateOf('outer')[0]]).toEqual(['ready', 'ready']);
-    served.setState(a, 'unloading', 'the model is being unloaded');
+    show(a, 'unloading', 'the model is being unloaded');
     expect([stateOf('inner')[0], stateOf('outer')[0]]).toEqual(['failed', 'failed']);
     expect(told).toEqual(['inner ready', 'outer ready', 'inner failed', 'outer failed']);
   });
@@ -115,9 +119,9 @@ describe('EnsembleStates', () => {
   test('a removed ensemble is not updated', () => {
     const a = plainModel('a');
     const ensemble = ensembleOf('e', 'a');
-    const { served, states, told } = setUp([a], [ensemble]);
+    const { show, states, told } = setUp([a], [ensemble]);
     states.remove(ensemble.model);
-    served.setState(a, 'ready', '');
+    show(a, 'ready', '');
     expect(told).toEqual([]);
   });
 });

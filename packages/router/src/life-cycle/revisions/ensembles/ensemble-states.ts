@@ -1,9 +1,8 @@
 /**
- * Keeps the state of every ensemble up to date: it is ready when all of its steps are and fit together. Models change, so
- * this is checked again after every change; the steps themselves are resolved for each request.
+ * Finds out whether ensembles can be served, and reports it: one is ready when all of its steps are and fit together. Models
+ * change, so this is checked again after every change; the steps themselves are resolved for each request.
  */
 
-import type { ModelState } from '../../../catalogue/catalogue.ts';
 import type { ServedModels } from '../../../catalogue/served-models.ts';
 import type { ServedModel } from '../../../data-plane/served-model.ts';
 import type { EnsembleDefinition } from '../../../model/ensemble-definition.ts';
@@ -12,24 +11,23 @@ import { findSteps } from './step-views.ts';
 
 export interface EnsembleStatesParts {
   readonly models: ServedModels;
-  /** The ensemble takes requests from now on; called each time it is ready again. */
-  readonly onReady: (model: ServedModel) => void;
-  readonly onFailed: (model: ServedModel, reason: string) => void;
+  /** Called with every verdict that differs from the one before. */
+  readonly report: (model: ServedModel, verdict: EnsembleVerdict) => void;
 }
 
 interface Entry {
   readonly model: ServedModel;
   readonly definition: EnsembleDefinition;
   /** The last reported state; undefined before the first. */
-  told: Verdict | undefined;
+  told: EnsembleVerdict | undefined;
 }
 
-interface Verdict {
-  readonly state: ModelState;
+export interface EnsembleVerdict {
+  readonly state: 'ready' | 'loading' | 'failed';
   readonly reason: string;
 }
 
-const ready: Verdict = { state: 'ready', reason: '' };
+const ready: EnsembleVerdict = { state: 'ready', reason: '' };
 
 export class EnsembleStates {
   readonly #parts: EnsembleStatesParts;
@@ -43,13 +41,13 @@ export class EnsembleStates {
     this.#stopListening = parts.models.onChange(() => this.#checkAll());
   }
 
-  /** From here on the ensemble's state in the catalogue follows its steps. */
+  /** From here on the ensemble's steps are followed. */
   add(model: ServedModel, definition: EnsembleDefinition): void {
     this.#entries.set(model, { model, definition, told: undefined });
     this.#checkAll();
   }
 
-  /** Stops updating its state. */
+  /** Stops following its steps. */
   remove(model: ServedModel): void {
     this.#entries.delete(model);
   }
@@ -70,18 +68,15 @@ export class EnsembleStates {
     this.#isChecking = false;
   }
 
-  #tell(entry: Entry, verdict: Verdict): void {
-    const { models, onReady, onFailed } = this.#parts;
+  #tell(entry: Entry, verdict: EnsembleVerdict): void {
     const { told, model } = entry;
     if (!this.#entries.has(model)) return;
     if (told?.state === verdict.state && told.reason === verdict.reason) return;
     entry.told = verdict;
-    models.setState(model, verdict.state, verdict.reason);
-    if (verdict.state === 'ready') onReady(model);
-    else if (verdict.state === 'failed' || told?.state === 'ready') onFailed(model, verdict.reason);
+    this.#parts.report(model, verdict);
   }
 
-  #verdictOn({ model, definition }: Entry): Verdict {
+  #verdictOn({ model, definition }: Entry): EnsembleVerdict {
     const circle = this.#circleFrom(model);
     if (circle !== undefined) {
       return failed(
@@ -129,6 +124,6 @@ export class EnsembleStates {
   }
 }
 
-function failed(reason: string): Verdict {
+function failed(reason: string): EnsembleVerdict {
   return { state: 'failed', reason };
 }

@@ -40,6 +40,7 @@ const foreignParameters: readonly string[] = [
   'millrace.lane',
   'millrace.worker_group',
   'millrace.threads',
+  'millrace.share_worker',
   'millrace.spinning',
   'millrace.latency_target_ms',
   'millrace.pad_ratio_max',

@@ -1,0 +1,119 @@
+/**
+ * Workers that hold models of several groups. Each of these models is loaded, unloaded and replaced on its own; when a
+ * shared worker exits, all of its models are loaded again by its successor.
+ */
+import { chooseSharedWorker, type SharingPolicy } from '@millrace/core';
+import type { Lane } from '@millrace/protocol';
+import type { RunningGroup } from './running-group.ts';
+import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, WorkerMemory } from './worker-group.ts';
+
+export interface SharedWorkersParts {
+  readonly policy: SharingPolicy;
+  readonly start: (group: WorkerGroup) => RunningGroup;
+  readonly stop: (group: RunningGroup) => Promise<void>;
+}
+
+/** A worker that models share: a group with one worker, whose models come and go. */
+interface SharedWorker {
+  readonly running: RunningGroup;
+  readonly lane: Lane;
+  /** It gets no further model. */
+  isReserved: boolean;
+}
+
+export class SharedWorkers {
+  readonly #parts: SharedWorkersParts;
+  readonly #workers = new Set<SharedWorker>();
+  #lastNumber = 0;
+
+  constructor(parts: SharedWorkersParts) {
+    this.#parts = parts;
+  }
+
+  /** Loads the models of a group, one worker for all of them. */
+  add({ lane, models, listener }: WorkerGroup): SharedModels {
+    const worker = this.#workerFor(lane);
+    for (const model of models) worker.running.join(model, listener);
+    return new SharedModels(models, worker.running, {
+      reserve: () => {
+        worker.isReserved = true;
+      },
+      stop: () => this.#stopEmpty(worker),
+    });
+  }
+
+  #workerFor(lane: Lane): SharedWorker {
+    const joinable = [...this.#workers].filter((worker) => worker.lane === lane && !worker.isReserved);
+    const chosen = chooseSharedWorker(
+      joinable.map(({ running }) => running.modelCount),
+      this.#parts.policy,
+    );
+    return chosen === undefined ? this.#start(lane) : (joinable[chosen] as SharedWorker);
+  }
+
+  #start(lane: Lane): SharedWorker {
+    this.#lastNumber += 1;
+    // A named group has no slash, so it is never mistaken for this one.
+    const name = `shared/${this.#lastNumber}`;
+    const running = this.#parts.start({ name, lane, workers: 1, models: [], isRetry: false, listener: nobody, isShared: true });
+    const worker: SharedWorker = { running, lane, isReserved: false };
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  async #stopEmpty(worker: SharedWorker): Promise<void> {
+    if (worker.running.modelCount > 0) return;
+    this.#workers.delete(worker);
+    await this.#parts.stop(worker.running);
+  }
+}
+
+/** The models of one group in a shared worker. */
+export class SharedModels implements RunningModels {
+  readonly #models: readonly GroupedModel[];
+  readonly #running: RunningGroup;
+  readonly #worker: { readonly reserve: () => void; readonly stop: () => Promise<void> };
+
+  constructor(
+    models: readonly GroupedModel[],
+    running: RunningGroup,
+    worker: { readonly reserve: () => void; readonly stop: () => Promise<void> },
+  ) {
+    this.#models = models;
+    this.#running = running;
+    this.#worker = worker;
+  }
+
+  get isSettled(): boolean {
+    return this.#models.every(({ model }) => this.#running.hasTried(model));
+  }
+
+  get workers(): number {
+    return this.#running.workers;
+  }
+
+  /** Whether other models are in the same worker. */
+  get hasNeighbours(): boolean {
+    return this.#running.modelCount > this.#models.length;
+  }
+
+  memory(): readonly WorkerMemory[] {
+    return this.#models.flatMap(({ model }) => this.#running.memoryOf(model));
+  }
+
+  /** A model that shares a worker has one instance: its plan changes before the number does. */
+  resize(): void {}
+
+  /** No further models join this worker: it is theirs alone if they have no neighbours. */
+  reserve(): void {
+    this.#worker.reserve();
+  }
+
+  /** Resolves when no worker holds the models any more. */
+  async leave(): Promise<void> {
+    await Promise.all(this.#models.map(({ model }) => this.#running.leave(model)));
+    await this.#worker.stop();
+  }
+}
+
+const nobody: GroupListener = { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} };

@@ -1,0 +1,105 @@
+/**
+ * Decides which revisions share a worker with others when they are loaded, and has a model moved to workers of its own
+ * when the others suffer from it. What is too large for sharing is decided in the core (`SmallModels`).
+ */
+import { type ContextName, resolveSharingPolicy, type SharingPolicy, SmallModels } from '@millrace/core';
+import type { WorkerEnd } from '@millrace/protocol';
+import type { Clock } from '../../data-plane/clock.ts';
+import { SharedModels } from '../../dispatch/shared-workers.ts';
+import type { KnownRevisions } from './known-revisions.ts';
+import type { Revision } from './revision.ts';
+import type { RevisionListener } from './revision-listener.ts';
+
+/** How often the runs of models that share workers are checked. */
+const checkMs = 2000;
+
+export interface ModelSharingParts {
+  readonly clock: Clock;
+  /** Undefined: every model has workers of its own. */
+  readonly sharing: Partial<SharingPolicy> | undefined;
+  readonly revisions: KnownRevisions;
+  readonly listener: Pick<RevisionListener, 'modelMoved'>;
+  /** Has a new revision of the context loaded, which replaces the present one. */
+  readonly move: (context: ContextName) => void;
+}
+
+export class ModelSharing {
+  readonly #parts: ModelSharingParts;
+  readonly #small: SmallModels | undefined;
+  #checkedAt: number;
+  #cancelCheck: (() => void) | undefined;
+
+  constructor(parts: ModelSharingParts) {
+    this.#parts = parts;
+    this.#small = parts.sharing && new SmallModels(resolveSharingPolicy(parts.sharing));
+    this.#checkedAt = parts.clock.now();
+    if (this.#small !== undefined) this.#checkLater();
+  }
+
+  /** Whether the revision is to be loaded by a worker that others share. */
+  isShared({ plan }: Revision): boolean {
+    const [member, ...others] = plan.members;
+    if (this.#small === undefined || member === undefined || others.length > 0) return false;
+    const { lane, isGroupShared, sharesWorker, instanceCount, placements, isSpinning } = member.definition;
+    const isPlain = lane === 'local' && sharesWorker && !isGroupShared && instanceCount === 1 && !isSpinning;
+    if (!isPlain || placements.some(({ gpu }) => gpu !== undefined)) return false;
+    return this.#small.reasonForOwn(plan.identity, plan.fileBytes) === undefined;
+  }
+
+  noteLoaded(revision: Revision, processorMs: number): void {
+    if (!(revision.running instanceof SharedModels)) return;
+    this.#moveFor(revision, this.#small?.noteLoaded(revision.plan.identity, processorMs));
+  }
+
+  noteWorkerEnded(revision: Revision, end: WorkerEnd): void {
+    if (!(revision.running instanceof SharedModels)) return;
+    this.#moveFor(revision, this.#small?.noteWorkerEnded(revision.plan.identity, end, this.#parts.clock.now()));
+  }
+
+  /** Nothing of the revision is left. What was measured holds for others with the same files. */
+  forget({ plan: { identity } }: Revision): void {
+    if (!this.#parts.revisions.all().some(({ plan }) => plan.identity === identity)) this.#small?.forget(identity);
+  }
+
+  stop(): void {
+    this.#cancelCheck?.();
+  }
+
+  #checkLater(): void {
+    this.#cancelCheck = this.#parts.clock.alarm(checkMs, () => {
+      this.#check();
+      this.#checkLater();
+    });
+  }
+
+  #check(): void {
+    const { clock, revisions } = this.#parts;
+    const periodMs = clock.now() - this.#checkedAt;
+    this.#checkedAt = clock.now();
+    for (const revision of revisions.all()) {
+      const { running, plan } = revision;
+      if (!(running instanceof SharedModels)) continue;
+      for (const { runTimes } of revision.models) {
+        const { runs, shortestMicros } = runTimes;
+        const measured = {
+          runs,
+          shortestMs: shortestMicros / 1000,
+          busyMs: runTimes.takeBusyMs(),
+          periodMs,
+          hasNeighbours: running.hasNeighbours,
+        };
+        this.#moveFor(revision, this.#small?.noteRuns(plan.identity, measured));
+      }
+    }
+  }
+
+  /** A model that has its worker for itself already only keeps it. */
+  #moveFor({ running, plan, models }: Revision, reason: string | undefined): void {
+    if (reason === undefined || !(running instanceof SharedModels)) return;
+    running.reserve();
+    if (!running.hasNeighbours) return;
+    for (const model of models) this.#parts.listener.modelMoved(model, reason);
+    // What tells of it is being handled now.
+    this.#parts.clock.endOfTurn(() => this.#parts.move(plan.name));
+  }
+}
