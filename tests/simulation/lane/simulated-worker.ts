@@ -2,7 +2,15 @@
  * A worker process. It holds what it is sent in a queue and does one thing at a time, in order; a concurrent one begins
  * every batch at once.
  */
-import type { BatchTensor, DispatchMessage, FromWorker, LoadMessage, LoadSpec, ToWorker } from '@millrace/protocol';
+import type {
+  BatchTensor,
+  DispatchMessage,
+  FromWorker,
+  LoadMessage,
+  LoadSpec,
+  ToWorker,
+  UnloadMessage,
+} from '@millrace/protocol';
 import { stampFrom } from '../repository/definitions.ts';
 import { claim } from '../world/truth.ts';
 import { mebibyte } from '../world/weather.ts';
@@ -21,7 +29,7 @@ interface Batch {
 export class SimulatedWorker {
   readonly #parts: SimulatedLaneParts;
   readonly #link: SimulatedLink;
-  readonly #tasks: (LoadMessage | Batch)[] = [];
+  readonly #tasks: (LoadMessage | UnloadMessage | Batch)[] = [];
   readonly #running = new Map<number, Batch>();
   /** By batch, of all that the router waits for. */
   readonly #questions = new Map<number, readonly number[]>();
@@ -86,6 +94,8 @@ export class SimulatedWorker {
         this.#cancel(message.batch);
         break;
       case 'unload':
+        this.#tasks.push(message);
+        break;
       case 'grant':
       case 'call-answered':
       case 'call-failed':
@@ -128,8 +138,16 @@ export class SimulatedWorker {
         return;
       }
       if ('questions' in task) this.#run(task);
+      else if (task.kind === 'unload') this.#unload(task.model);
       else this.#load(task.spec);
     }
+  }
+
+  /** What it has not run by now would be refused. */
+  #unload(model: number): void {
+    const isAwaited = this.#tasks.some((task) => 'questions' in task && task.message.model === model);
+    claim(!isAwaited, `a worker is to unload ${this.#specs.get(model)?.name}, of which batches wait`);
+    this.#models.delete(model);
   }
 
   #load(spec: LoadSpec): void {
@@ -150,7 +168,11 @@ export class SimulatedWorker {
       if (isFailing && !world.isCalm) this.#say({ kind: 'load-failed', model, message: `no load of ${spec.path}` });
       else {
         this.#models.set(model, spec);
-        this.#say({ kind: 'ready', model, loadMs, residentBytes: this.residentBytes ?? 0 });
+        const addedBytes = this.#parts.repository.mustFile(stampFrom(spec.path)).bytes;
+        // A tenth is too slow to be loaded beside others.
+        const processorMs = random.integer(1, 110);
+        const residentBytes = this.residentBytes ?? 0;
+        this.#say({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs } });
       }
       this.#next();
     });

@@ -316,3 +316,65 @@ test('messages of a process that was replaced, or that nobody started, change no
   expect(group.loaded(9)).toEqual([]);
   expect(group.exited(9)).toEqual([]);
 });
+
+test('a model that joins is loaded by the running workers, and settles on its own', () => {
+  const group = new GroupHarness([]);
+  expect(withoutWakes(group.resize(1))).toEqual(['start 1 at 0', 'worker-ready 1', 'settled']);
+  expect(withoutWakes(group.tell({ kind: 'model-joined', model: 'a' }))).toEqual(['load 1 a']);
+  expect(withoutWakes(group.tell({ kind: 'model-joined', model: 'b' }))).toEqual(['load 1 b']);
+  expect(group.keeper.hasTried('a')).toBe(false);
+  expect(withoutWakes(group.loaded(1, 'a'))).toEqual([
+    'add-model a',
+    'serve 1 a',
+    'model-servable a',
+    'model-settled a',
+  ]);
+  expect(group.keeper.hasTried('a')).toBe(true);
+  expect(withoutWakes(group.failed(1, 'b', true))).toEqual([
+    'unservable b for good: no memory',
+    'worker-ready 1',
+    'model-settled b',
+  ]);
+});
+
+test('a model that leaves is unloaded, and the others are not touched', () => {
+  const group = new GroupHarness(['a', 'b']);
+  group.resize(1);
+  group.loaded(1, 'a');
+  group.loaded(1, 'b');
+  expect(withoutWakes(group.tell({ kind: 'model-left', model: 'a' }))).toEqual([
+    'remove-model a',
+    'unload 1 a',
+    'model-gone a',
+  ]);
+  expect(withoutWakes(group.exited(1, 1))).toEqual(['gone 1: it fell; 0']);
+  expect(withoutWakes(group.after(0))).toEqual(['start 1 at 0', 'load 1 b']);
+});
+
+test('a model that leaves while it is loaded is unloaded as soon as its load has ended', () => {
+  const group = new GroupHarness([]);
+  group.resize(1);
+  group.tell({ kind: 'model-joined', model: 'a' });
+  group.tell({ kind: 'model-joined', model: 'b' });
+  expect(withoutWakes(group.tell({ kind: 'model-left', model: 'a' }))).toEqual([]);
+  expect(withoutWakes(group.tell({ kind: 'model-left', model: 'b' }))).toEqual([]);
+  expect(withoutWakes(group.loaded(1, 'a'))).toEqual(['unload 1 a', 'model-gone a']);
+  expect(withoutWakes(group.failed(1, 'b'))).toEqual(['worker-ready 1', 'model-gone b']);
+});
+
+test('a model that leaves is gone with the worker that loads it', () => {
+  const group = new GroupHarness([]);
+  group.resize(1);
+  group.tell({ kind: 'model-joined', model: 'a' });
+  group.tell({ kind: 'model-left', model: 'a' });
+  expect(withoutWakes(group.exited(1))).toEqual(['gone 1: it fell; 0', 'model-gone a']);
+  expect(withoutWakes(group.after(0))).toEqual(['start 1 at 0', 'worker-ready 1']);
+});
+
+test('a load that hangs after its model left is still limited', () => {
+  const group = new GroupHarness([]);
+  group.resize(1);
+  group.tell({ kind: 'model-joined', model: 'a' });
+  group.tell({ kind: 'model-left', model: 'a' });
+  expect(withoutWakes(group.after(loadMsMax))).toEqual(['kill 1']);
+});

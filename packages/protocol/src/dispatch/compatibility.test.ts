@@ -68,7 +68,7 @@ const toWorker: readonly FrameToWorker[] = [
 
 const fromWorker: readonly FrameFromWorker[] = [
   hello,
-  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3 },
+  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3, cost: { addedBytes: 1, processorMs: 2 } },
   { kind: 'load-failed', model: 1, message: 'no file' },
   { kind: 'load-failed', model: 1, message: 'no input', isFinal: true },
   { kind: 'credit', batchesMax: 2 },

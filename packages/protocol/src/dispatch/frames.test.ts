@@ -174,12 +174,16 @@ const toWorker: fc.Arbitrary<FrameToWorker> = fc.oneof(
 
 const fromWorker: fc.Arbitrary<FrameFromWorker> = fc.oneof(
   hello,
-  fc.record({
-    kind: fc.constant('ready' as const),
-    model: u32,
-    loadMs: fc.double({ noNaN: true }),
-    residentBytes: u53,
-  }),
+  fc.record(
+    {
+      kind: fc.constant('ready' as const),
+      model: u32,
+      loadMs: fc.double({ noNaN: true }),
+      residentBytes: u53,
+      cost: fc.record({ addedBytes: u53, processorMs: fc.double({ noNaN: true }) }),
+    },
+    { requiredKeys: ['kind', 'model', 'loadMs', 'residentBytes'] },
+  ),
   fc.record({ kind: fc.constant('load-failed' as const), model: u32, message: text }),
   fc.record({
     kind: fc.constant('load-failed' as const),

@@ -112,7 +112,7 @@ describe('WorkerHost', () => {
     const { host, sent, untilSent } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     await untilSent(1);
-    expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234 }]);
+    expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234, cost: { addedBytes: 0, processorMs: 0 } }]);
   });
 
   test('answers a run that spoils the process, where the process is shared', async () => {
