@@ -17,7 +17,7 @@ test('workers killed under the load of 64 connections cost no request its answer
       connections: 64,
       afterAnswer: (answered) => {
         // Enough answers for the next kill, and the worker that replaced the last one is there to be killed.
-        const victim = server.workerPids('add_sub:1').at(-1);
+        const victim = server.workerPids('shared/1').at(-1);
         const isDue = killed.size < killsWanted && answered >= (killed.size + 1) * answersPerKill;
         if (isDue && victim !== undefined && !killed.has(victim)) {
           killed.add(victim);

@@ -8,7 +8,7 @@ const models = new ModelRepository();
 let server: ServerProcess;
 
 beforeAll(async () => {
-  server = await ServerProcess.start([models.path, '--model-control-mode', 'explicit']);
+  server = await ServerProcess.start([models.path, '--no-share-workers', '--model-control-mode', 'explicit']);
 });
 afterAll(async () => {
   expect(await server.stop()).toBe(0);

@@ -15,7 +15,7 @@ beforeAll(async () => {
   for (const name of ['killed', 'deadline_header', 'deadline_parameter', 'left']) addSlowModel(models, name);
   addSlowModel(models, 'limited', { run_ms_max: 200 });
   addSlowModel(models, 'narrow', { queue_requests_max: 2 });
-  server = await ServerProcess.start([models.path]);
+  server = await ServerProcess.start([models.path, '--no-share-workers']);
 });
 
 afterAll(async () => {

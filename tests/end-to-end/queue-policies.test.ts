@@ -40,7 +40,7 @@ beforeAll(async () => {
   addSlowModel(models, 'levels', {}, 'dynamic_batching { priority_levels: 3 default_priority_level: 2 }');
   addSlowModel(models, 'full', {}, 'dynamic_batching { default_queue_policy { max_queue_size: 1 } }');
   addSlowModel(models, 'ordered', {}, 'instance_group { count: 2 } dynamic_batching { preserve_ordering: true }');
-  server = await ServerProcess.start([models.path]);
+  server = await ServerProcess.start([models.path, '--no-share-workers']);
   client = openInferClient(server);
 });
 

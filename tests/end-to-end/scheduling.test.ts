@@ -17,7 +17,10 @@ let server: ServerProcess;
 beforeAll(async () => {
   addSlowModel(models, 'split', { 'reserve.fast': 1, 'threads.fast': 2 }, twoKinds);
   addSlowModel(models, 'queued');
-  server = await ServerProcess.start([models.path, '--caller-header', 'x-team', '--queue-caller-requests-max', '2']);
+  server = await ServerProcess.start([
+    ...[models.path, '--no-share-workers'],
+    ...['--caller-header', 'x-team', '--queue-caller-requests-max', '2'],
+  ]);
 });
 
 afterAll(async () => {

@@ -57,8 +57,8 @@ test('with a notice time the server reports not ready and keeps serving; a secon
   expect((await inferOverRest(server.url, 'slow', steps(1))).status).toBe(200);
   const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);
-  server.child.kill('SIGTERM');
-  expect(await server.exit).toBe(143);
+  server.child.kill('SIGINT');
+  expect(await server.exit).toBe(130);
   expect(await abandoned).toBe('cut off');
   await eventually('no worker is left', () => !workers.some(isAlive));
 });

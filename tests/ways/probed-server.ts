@@ -24,11 +24,12 @@ export class ProbedServer {
     this.#folder = folder;
   }
 
+  /** Every model has a worker of its own, so that a way has one worker in it. */
   static async start(serveArguments: readonly string[]): Promise<ProbedServer> {
     if (!existsSync(probe)) throw new Error(`${probe} is missing; run npm run build first`);
     const folder = mkdtempSync(join(tmpdir(), 'millrace-ways-'));
     const environment = { NODE_OPTIONS: `--import=${pathToFileURL(probe).href}`, [folderVariable]: folder };
-    return new ProbedServer(await ServerProcess.start(serveArguments, { environment }), folder);
+    return new ProbedServer(await ServerProcess.start([...serveArguments, '--no-share-workers'], { environment }), folder);
   }
 
   async stop(): Promise<number | null> {
