@@ -7,6 +7,7 @@ describeLane('local', {
   createLane: () => createLocalLane({ workerPath: programs.worker, sharedMemoryBytesMax: 2 ** 26 }),
   createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 2 ** 26 }),
   createSilentLane: () => createLocalLane({ workerPath: mustFindSilentWorker(), sharedMemoryBytesMax: 2 ** 20 }),
+  life: 'started',
   startsProcess: true,
 });
 
@@ -15,5 +16,6 @@ describeLane('local, heard by the event loop', {
   // Everything in frames: the other local lane has shared memory.
   createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 0 }),
   createSilentLane: () => createLocalLane({ workerPath: mustFindSilentWorker(), sharedMemoryBytesMax: 0 }),
+  life: 'started',
   startsProcess: true,
 });
