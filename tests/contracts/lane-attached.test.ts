@@ -12,5 +12,6 @@ describeLane('local, attached', {
   createLane: () => workers.lane(socketPath),
   createCallingLane: () => workers.lane(socketPath),
   createSilentLane: () => workers.lane(silent),
+  life: 'attached',
   startsProcess: false,
 });

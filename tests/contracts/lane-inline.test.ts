@@ -7,5 +7,6 @@ describeLane('inline', {
   createLane: () => createInlineLane({ engines: [onnxruntimeEngine] }),
   createCallingLane: () => createInlineLane({ engines: [pipelineEngineOf(callingPipeline)] }),
   createSilentLane: () => createInlineLane({ engines: [silentEngine] }),
+  life: 'started',
   startsProcess: false,
 });

@@ -7,10 +7,10 @@ const right = { index: 1, shape: [2, 4], data: floats(10, 10, 10, 10, 2, 2, 2, 2
 const rows = (first: number) => [{ index: 0, shape: [2, 4], data: floats(first, 2, 3, 4, 5, 6, 7, 8) }, right];
 const turns = (count: bigint) => [{ index: 0, shape: [1], data: int64(count) }];
 
-export function testLife({ name, models, open, share, createLane, startsProcess }: LaneTools): void {
+export function testLife({ name, models, open, share, createLane, life, startsProcess }: LaneTools): void {
   test('says its name, and its process where it starts one', () => {
     const probe = open();
-    expect(createLane().name).toBe(name.split(',')[0]);
+    expect(createLane()).toMatchObject({ name: name.split(',')[0], life });
     if (startsProcess) expect(probe.link.pid).toBeGreaterThan(1);
     else expect(probe.link.pid).toBeUndefined();
   });
@@ -19,6 +19,14 @@ export function testLife({ name, models, open, share, createLane, startsProcess 
     const probe = open();
     await probe.load(models.arithmetic(1));
     expect(probe.received[0]).toEqual({ kind: 'credit', batchesMax: 2 });
+  });
+
+  test('says who the worker is when it has greeted, where it greets', async () => {
+    const probe = open();
+    await probe.until('credit');
+    const { identity } = probe.link;
+    if (name === 'inline') expect(identity).toBeUndefined();
+    else expect([identity?.id, identity?.incarnation, identity?.loaded.length]).not.toContain(undefined);
   });
 
   test('loads a model and says what that took', async () => {

@@ -10,6 +10,7 @@ describeLane('local', {
   createLane: () => createLocalLane({ workerPath: programs.worker, sharedMemoryBytesMax: 2 ** 26 }),
   createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 2 ** 26 }),
   createSilentLane: () => createLocalLane({ workerPath: silentWorker, sharedMemoryBytesMax: 2 ** 20 }),
+  life: 'started',
   startsProcess: true,
 });
 
@@ -18,5 +19,6 @@ describeLane('local, heard by the event loop', {
   // Everything in frames: the other local lane has shared memory.
   createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 0 }),
   createSilentLane: () => createLocalLane({ workerPath: silentWorker, sharedMemoryBytesMax: 0 }),
+  life: 'started',
   startsProcess: true,
 });

@@ -14,6 +14,7 @@ export interface LaneUnderTest {
   readonly createCallingLane: () => Lane;
   /** With workers whose engine leaves some outputs unwritten. */
   readonly createSilentLane: () => Lane;
+  readonly life: Lane['life'];
   /** Each `open` starts a process, which ends with its link. */
   readonly startsProcess: boolean;
 }

@@ -361,6 +361,7 @@ export function socketPaths(naming: Naming<readonly string[]>): ConfigField<read
   return {
     ...plain,
     takes: `${plain.takes}; at most ${connectedPathBytesMax} bytes each`,
+    completes: 'file',
     parse(written, folder) {
       const parsed = plain.parse(written, folder);
       if ('problem' in parsed) return parsed;

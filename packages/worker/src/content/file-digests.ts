@@ -17,6 +17,8 @@ interface KeptDigest extends FileDigest {
 const keptMax = 20_000;
 /** A file that changed this recently may change again without another time stamp, so its digest is not kept. */
 const settledMs = 100;
+/** Hashed in well under a millisecond: a router has requests to answer meanwhile. */
+const chunkBytes = 128 * 1024;
 
 export class FileDigests {
   readonly #kept = new Map<string, KeptDigest>();
@@ -57,7 +59,7 @@ export class FileDigests {
 
 async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(chunk as Buffer);
+  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) hash.update(chunk as Buffer);
   return hash.digest('hex');
 }
 

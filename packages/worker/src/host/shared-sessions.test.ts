@@ -88,7 +88,7 @@ describe('shared sessions', () => {
   });
 
   test('a load that fails fails for all who wait for it, by the same error, and the next one tries again', async () => {
-    let isBroken = true;
+    let isBroken: boolean = true;
     const { sessions, paths } = sessionsUnderTest({
       outcome: () => {
         if (isBroken) throw new ModelMismatch('no input "x"');
