@@ -11,7 +11,7 @@ import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type InstancePlacement, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import { OpenWorker, type OpenWorkerGroup, type WorkerExit } from './open-worker.ts';
-import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, WorkerMemory } from './worker-group.ts';
+import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, MemoryShare } from './worker-group.ts';
 
 export interface FleetParts {
   readonly workers: WorkerEvents;
@@ -91,16 +91,16 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
   }
 
   /** The process id of each worker, and the resident memory that it reported after its last load; of those that have processes. */
-  memory(): readonly WorkerMemory[] {
+  memory(): readonly MemoryShare[] {
     return this.#memoryWith(() => 1);
   }
 
   /** The same, with the part of each worker's memory that one of its models accounts for. */
-  memoryOf({ key }: ServedModel): readonly WorkerMemory[] {
+  memoryOf({ key }: ServedModel): readonly MemoryShare[] {
     return this.#memoryWith((open) => open.shareOf(key));
   }
 
-  #memoryWith(shareOf: (open: OpenWorker) => number): readonly WorkerMemory[] {
+  #memoryWith(shareOf: (open: OpenWorker) => number): readonly MemoryShare[] {
     return this.#keeper.workers.map(({ worker }) => {
       const open = this.#open.get(worker);
       if (open === undefined) return { pid: undefined, residentBytes: 0, share: 1 };

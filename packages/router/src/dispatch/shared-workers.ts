@@ -5,7 +5,7 @@
 import { chooseSharedWorker, type SharingPolicy } from '@millrace/core';
 import type { Lane } from '@millrace/protocol';
 import type { RunningGroup } from './running-group.ts';
-import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, WorkerMemory } from './worker-group.ts';
+import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, MemoryShare } from './worker-group.ts';
 
 export interface SharedWorkersParts {
   readonly policy: SharingPolicy;
@@ -97,7 +97,7 @@ export class SharedModels implements RunningModels {
     return this.#running.modelCount > this.#models.length;
   }
 
-  memory(): readonly WorkerMemory[] {
+  memory(): readonly MemoryShare[] {
     return this.#models.flatMap(({ model }) => this.#running.memoryOf(model));
   }
 

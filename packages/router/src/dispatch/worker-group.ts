@@ -25,7 +25,7 @@ export interface WorkerGroup {
 }
 
 /** Part of a worker's memory. */
-export interface WorkerMemory {
+export interface MemoryShare {
   /** Undefined where the worker has no process of its own, or none at the moment. */
   readonly pid: number | undefined;
   /** What the process reported after its last load; 0 before. */
@@ -40,7 +40,7 @@ export interface RunningModels {
   readonly workers: number;
   /** Whether every worker has loaded the models once, failed to load them, or exited. */
   readonly isSettled: boolean;
-  memory(): readonly WorkerMemory[];
+  memory(): readonly MemoryShare[];
   /** Starts more workers, or stops the last ones when they have finished what they hold. */
   resize(workers: number): void;
 }
