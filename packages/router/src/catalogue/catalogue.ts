@@ -20,6 +20,10 @@ export interface ModelStatus {
   readonly hasNeverServed?: boolean;
 }
 
+/** Why a version that is on disk is not served, and what to do; for callers and for the index. */
+export const unchosenText =
+  'it is in the repository, but the version_policy of the model does not choose it; add it there to have it served';
+
 export interface Catalogue {
   /**
    * The named version, or for an empty version the one most requests go to: the highest ready one, or the largest share of a split. Throws an

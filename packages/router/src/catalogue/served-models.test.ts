@@ -53,6 +53,16 @@ test('unknown names and versions, loading and failed models give different error
   code('m', '3').toThrow(expect.objectContaining({ code: 'unknown-model' }));
 });
 
+test('a version that is on disk and not chosen says so, and how to have it served', () => {
+  models.setUnchosen('m', ['3']);
+  expect(() => models.mustKnow('m', '3')).toThrow(
+    /'m' version 3 is not found: it is in the repository, but the version_policy of the model does not choose it; add it/,
+  );
+  expect(() => models.mustKnow('m', '5')).toThrow(/version 5 is not found$/);
+  models.setUnchosen('m', []);
+  expect(() => models.mustKnow('m', '3')).toThrow(/version 3 is not found$/);
+});
+
 test('statuses list every version and every failure, by name and number', () => {
   showState(models, two, { state: 'ready' });
   expect(listed()).toEqual([

@@ -8,7 +8,7 @@ import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { compareVersions } from '../model/version-name.ts';
-import type { Catalogue, ModelState, ModelStatus } from './catalogue.ts';
+import { type Catalogue, type ModelState, type ModelStatus, unchosenText } from './catalogue.ts';
 import type { PathRedaction } from './path-redaction.ts';
 
 /** One version of a model, with the revision that currently represents it. */
@@ -28,6 +28,8 @@ interface NameEntry {
 
 export class ServedModels implements Catalogue, KnownModels {
   readonly #names = new Map<string, NameEntry>();
+  /** By name: versions that are on disk and that the model's version policy does not choose. */
+  readonly #unchosen = new Map<string, readonly string[]>();
   readonly #listeners = new Set<() => void>();
   /** Reasons are kept in full for the log; this removes paths from the texts that callers see. */
   readonly redactPaths: PathRedaction;
@@ -85,9 +87,11 @@ export class ServedModels implements Catalogue, KnownModels {
     const other = version === '' ? (unreadable ?? readable) : readable === undefined ? unreadable : undefined;
     const entry = named.versions.get(version) ?? other;
     if (entry !== undefined) return this.#notReady(name, version, entry.status.reason);
+    const isUnchosen = this.#unchosen.get(name)?.includes(version) === true;
+    const what = `${quote(name)} version ${shortened(version, quotedCharactersMax)} is not found`;
     return new InferenceError(
       'unknown-model',
-      `Request for unknown model: ${quote(name)} version ${shortened(version, quotedCharactersMax)} is not found`,
+      `Request for unknown model: ${what}${isUnchosen ? `: ${unchosenText}` : ''}`,
     );
   }
 
@@ -146,6 +150,16 @@ export class ServedModels implements Catalogue, KnownModels {
     named.versions.delete(version);
     if (named.versions.size === 0) this.#names.delete(name);
     this.#changed(named);
+  }
+
+  /** By model: versions that are on disk and that its version policy does not choose. */
+  get unchosen(): ReadonlyMap<string, readonly string[]> {
+    return this.#unchosen;
+  }
+
+  setUnchosen(name: string, versions: readonly string[]): void {
+    if (versions.length === 0) this.#unchosen.delete(name);
+    else this.#unchosen.set(name, versions);
   }
 
   /** Calls back after every change of a state; returns a function that stops it. */

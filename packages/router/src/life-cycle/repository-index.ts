@@ -1,4 +1,4 @@
-import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
+import { type ModelState, type ModelStatus, unchosenText } from '../catalogue/catalogue.ts';
 
 const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>> = {
   loading: 'LOADING',
@@ -9,20 +9,30 @@ const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>
   failed: 'UNAVAILABLE',
 };
 
-/** The repository index: what is served or should be, what was unloaded, and what was never loaded. */
+/** The repository index: what is served or should be, what was unloaded, what is on disk and not chosen, and what was never loaded. */
 export function indexFrom(
   inRepository: readonly string[],
   statuses: readonly ModelStatus[],
   unloaded: ReadonlyMap<string, readonly string[]>,
+  unchosen: ReadonlyMap<string, readonly string[]>,
 ): readonly IndexEntry[] {
-  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason }) => ({
+  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason, hasNeverServed }) => ({
     name,
     ...(version === '' ? {} : { version }),
     state: indexStates[state],
     // Eviction is not shown to clients either; a failed replacement is.
-    ...(state === 'failed' || (state === 'ready' && reason !== '') ? { reason } : {}),
+    ...(state === 'failed' || (state === 'ready' && reason !== '')
+      ? { reason: hasNeverServed === true ? `never served: ${reason}` : reason }
+      : {}),
   }));
   const listed = new Set(statuses.map(({ name }) => name));
+  for (const [name, versions] of unchosen) {
+    for (const version of versions) {
+      // One that is still draining is listed with its state.
+      if (statuses.some((status) => status.name === name && status.version === version)) continue;
+      entries.push({ name, version, state: 'UNAVAILABLE', reason: unchosenText });
+    }
+  }
   for (const name of new Set([...inRepository, ...unloaded.keys()])) {
     if (listed.has(name)) continue;
     const versions = unloaded.get(name);

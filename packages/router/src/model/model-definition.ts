@@ -39,6 +39,8 @@ export interface ModelDefinition {
   readonly path: string;
   /** Ascending, at least one. */
   readonly versions: readonly ModelVersionDefinition[];
+  /** Versions that have a folder and that the version policy does not choose; ascending. */
+  readonly unchosenVersions: readonly string[];
   /** The engine that loads it in workers; undefined: it has no instances. */
   readonly engine: EngineName | undefined;
   readonly lane: LaneName;

@@ -1,6 +1,7 @@
 import { formatConfigProblem } from '@millrace/protocol';
 import { instancePlacementsFrom } from '../model/instance-placements.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from '../model/model-definition.ts';
+import { compareVersions } from '../model/version-name.ts';
 import { readCacheChoice } from './cache-choice.ts';
 import type { Findings } from './config-text/findings.ts';
 import { kindOf } from './kinds/kind-table.ts';
@@ -39,6 +40,7 @@ export async function readModel(location: ModelLocation, options: ReadModelOptio
     name: location.name,
     path: location.path,
     versions: served,
+    unchosenVersions: present.filter((version) => !chosen.versions.includes(version)).sort(compareVersions),
     engine: kind.engine,
     lane: kind.lane ?? settings.lane,
     workerGroup: settings.workerGroup,

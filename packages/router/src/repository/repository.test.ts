@@ -33,6 +33,7 @@ describe('a repository', () => {
       lane: 'local',
       workerGroup: 'model/a',
       isGroupShared: false,
+      unchosenVersions: [],
       instanceCount: 1,
       threads: 0,
       isSpinning: false,

@@ -14,12 +14,12 @@ import type {
 import { Cancellation, InferenceError } from '@millrace/protocol';
 import {
   type Engine,
-  ModelMismatch,
   ProcessSpoiled,
   type RunCalls,
   type RunRequest,
   type RunResult,
   type Session,
+  UnloadableModel,
 } from '../engine.ts';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
@@ -325,7 +325,7 @@ export class WorkerHost {
     try {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
       const engine = this.#options.engines.find(({ name }) => name === spec.engine);
-      if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
+      if (engine === undefined) throw new UnloadableModel(`this worker has no engine "${spec.engine}"`);
       const session = await warmedUp(await engine.load(spec), spec);
       const { concurrency } = spec;
       this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined, begin: steppedBy(session, spec) });
@@ -335,7 +335,7 @@ export class WorkerHost {
       }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      const isFinal = error instanceof ModelMismatch ? { isFinal: true as const } : {};
+      const isFinal = error instanceof UnloadableModel ? { isFinal: true as const } : {};
       this.#send({ kind: 'load-failed', model, message, ...isFinal });
       return;
     }
@@ -362,7 +362,8 @@ export class WorkerHost {
 function steppedBy(session: Session, { isDecoupled, engine }: LoadSpec): Session['begin'] {
   if (isDecoupled !== true) return undefined;
   const { begin } = session;
-  if (begin === undefined) throw new ModelMismatch(`the engine "${engine}" gives one answer to a request, not several`);
+  if (begin === undefined)
+    throw new UnloadableModel(`the engine "${engine}" gives one answer to a request, not several`);
   return (request) => begin.call(session, request);
 }
 

@@ -3,6 +3,7 @@
  * has the loader load what is new and unload what is no longer wanted.
  */
 import type { ContextName } from '@millrace/core';
+import type { ServedModels } from '../../catalogue/served-models.ts';
 import { failureReason } from '../../model/failure-reason.ts';
 import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
 import type { ReadDefinition } from '../reading/repository-reader.ts';
@@ -12,6 +13,7 @@ import { type Revision, RevisionMaker, type RunnerOf } from './revision.ts';
 import type { RevisionLoader } from './revision-loader.ts';
 
 export interface LibraryContentsParts {
+  readonly models: ServedModels;
   readonly loader: RevisionLoader;
   readonly runnerOf: RunnerOf;
   /** How the cores are divided among these models. */
@@ -57,6 +59,7 @@ export class LibraryContents {
       ({ definition }) => definition.versions.length > 0,
     );
     if (all.length > 0) this.#read.set(name, all);
+    if (read !== undefined) this.#parts.models.setUnchosen(name, read.definition.unchosenVersions);
     const reasons = failures.map((failure) => ({ version: failure.version, reason: failureReason(failure) }));
     if (reasons.length === 0 && read !== undefined) this.#readable.add(name);
     else this.#parts.loader.tell({ kind: 'unreadable', model: name, versions: reasons });
@@ -64,6 +67,7 @@ export class LibraryContents {
 
   remove(name: string): void {
     this.#read.delete(name);
+    this.#parts.models.setUnchosen(name, []);
     this.#parts.loader.tell({ kind: 'unreadable', model: name, versions: [] });
   }
 
