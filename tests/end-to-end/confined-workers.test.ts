@@ -44,7 +44,9 @@ afterEach(async () => {
 
 async function start(...args: readonly string[]): Promise<ServerProcess> {
   const environment = { TMPDIR: temporary };
-  const server = await ServerProcess.start([repository.path, '--no-share-workers', ...explicit, ...args], { environment });
+  const server = await ServerProcess.start([repository.path, '--no-share-workers', ...explicit, ...args], {
+    environment,
+  });
   servers.push(server);
   return server;
 }

@@ -49,7 +49,7 @@ test('a broken version is reported with its file and refused, and the others ser
   const refused = await inferOverRest(server.url, 'calculator', inputs, { version: '3' });
   expect([refused.status, refused.code]).toEqual([503, 'model-not-ready']);
   expect(refused.error).toContain('calculator/3/model.onnx');
-  const failed = server.records.find(({ message }) => message === 'model failed');
+  const failed = server.records.find(({ message }) => message === 'model failed; it has never served');
   expect(failed).toMatchObject({ level: 'error', model: 'calculator', version: '3' });
   expect(failed?.reason).toContain('calculator/3/model.onnx');
 });

@@ -42,7 +42,10 @@ export class FaultyServer {
 
   static async start(path: string, worker: Options['worker'] = {}, clock: Clock = systemClock): Promise<FaultyServer> {
     if (!existsSync(workerPath)) throw new Error(`${workerPath} is missing; run npm run build first`);
-    const config = resolveConfig({ options: { worker: { sharing: false, ...worker }, log: { level: 'silent' } }, cwd: path });
+    const config = resolveConfig({
+      options: { worker: { sharing: false, ...worker }, log: { level: 'silent' } },
+      cwd: path,
+    });
     const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write: () => {} });
     const registry = new MetricsRegistry();
     const observer = new MetricsObserver(registry, { version: '0', node: '0' });

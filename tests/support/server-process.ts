@@ -59,6 +59,13 @@ export class ServerProcess {
 
   /** Resolves when it listens and is ready. */
   static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
+    const server = await ServerProcess.launch(serveArguments, launch);
+    while ((await fetch(`${server.url}/v2/health/ready`)).status !== 200) await nextTurn();
+    return server;
+  }
+
+  /** Resolves when it listens, whether or not it will be ready. */
+  static async launch(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
     const [command = process.execPath, ...args] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
@@ -94,9 +101,7 @@ export class ServerProcess {
       });
       child.once('exit', (code) => reject(new Error(`the server ended with ${code} before it listened`)));
     });
-    const server = new ServerProcess(child, records, listening);
-    while ((await fetch(`${server.url}/v2/health/ready`)).status !== 200) await nextTurn();
-    return server;
+    return new ServerProcess(child, records, listening);
   }
 
   /** Process ids of the group's workers that have been ready, in the order in which they were. */

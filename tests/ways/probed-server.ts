@@ -29,7 +29,10 @@ export class ProbedServer {
     if (!existsSync(probe)) throw new Error(`${probe} is missing; run npm run build first`);
     const folder = mkdtempSync(join(tmpdir(), 'millrace-ways-'));
     const environment = { NODE_OPTIONS: `--import=${pathToFileURL(probe).href}`, [folderVariable]: folder };
-    return new ProbedServer(await ServerProcess.start([...serveArguments, '--no-share-workers'], { environment }), folder);
+    return new ProbedServer(
+      await ServerProcess.start([...serveArguments, '--no-share-workers'], { environment }),
+      folder,
+    );
   }
 
   async stop(): Promise<number | null> {

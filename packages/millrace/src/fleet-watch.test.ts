@@ -102,6 +102,7 @@ test('a worker that exits is a warning with its reason and counted as a restart;
       worker: 1,
       reason: 'ended by SIGKILL',
       restartInMs: 50,
+      times: 1,
     },
   ]);
   expect(metric('millrace_worker_restarts_total')).toBe(1);
@@ -122,9 +123,35 @@ test('a worker that cannot serve a model which others serve is a warning, and th
       version: '2',
       worker: 2,
       reason: 'out of memory',
+      times: 1,
     },
   ]);
   expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(1);
+});
+
+test('what fails again and again for the same reason is logged at each doubling', () => {
+  const failed = { context: 'm:2', reason: 'out of memory', isOldServing: false, retryInMs: 500.4 };
+  for (let attempt = 0; attempt < 20; attempt++) {
+    watch.workerGone('m:2', 1, 'ended by SIGKILL', 50);
+    watch.modelShortOfWorker(model, 2, 'out of memory');
+    watch.loadFailed(failed);
+  }
+  const told = logged().filter(({ level }) => level !== 'debug');
+  const timesOf = (message: string) => told.filter((line) => line.message === message).map(({ times }) => times);
+  expect(timesOf('worker exited; restarting')).toEqual([1, 2, 4, 8, 16]);
+  expect(timesOf('worker cannot serve the model; other workers do')).toEqual([1, 2, 4, 8, 16]);
+  expect(timesOf('load failed again')).toEqual([2, 4, 8, 16]);
+  watch.workerReady('m:2', 1, 100);
+  logged();
+  watch.workerGone('m:2', 1, 'ended by SIGKILL', 50);
+  expect(logged()).toMatchObject([{ level: 'warn', times: 1 }]);
+});
+
+test('a failed replacement is logged the first time too: the state of its model says nothing of it', () => {
+  watch.loadFailed({ context: 'm:2', reason: 'torn', isOldServing: true, retryInMs: undefined });
+  expect(logged()).toMatchObject([
+    { level: 'error', message: 'load failed; the previous revision keeps serving', context: 'm:2', reason: 'torn' },
+  ]);
 });
 
 test('whether requests share runs of a model is logged once, and a warning is logged when that ends', () => {

@@ -12,6 +12,7 @@ import type {
   WorkerState,
 } from '@millrace/router/internal';
 import type { Logger } from './logging/logger.ts';
+import { RepeatedReasons } from './logging/repeated-reasons.ts';
 
 export class FleetWatch implements LibraryListener {
   readonly #logger: Logger;
@@ -20,6 +21,10 @@ export class FleetWatch implements LibraryListener {
   readonly #loadMs = new WeakMap<ServedModel, number>();
   /** Sharing decisions that have been logged. */
   readonly #logged = new WeakSet<object>();
+  /** Contexts whose loads fail, groups whose workers exit, and models that some workers cannot serve. */
+  readonly #failedLoads = new RepeatedReasons();
+  readonly #exits = new RepeatedReasons();
+  readonly #shortages = new RepeatedReasons();
   readonly #workers = new Map<WorkerId, WorkerState>();
   /** The processes of the workers, by worker, and their groups, by process. */
   readonly #processes = new Map<WorkerId, number>();
@@ -51,6 +56,7 @@ export class FleetWatch implements LibraryListener {
 
   modelLoaded(model: ServedModel, loadMs: number): void {
     this.#loadMs.set(model, loadMs);
+    this.#shortages.forget(model.key);
     this.#observerOf(model).modelLoaded(loadMs);
   }
 
@@ -74,6 +80,7 @@ export class FleetWatch implements LibraryListener {
   }
 
   modelForgotten(name: string, version: string): void {
+    this.#failedLoads.forget(`${name}:${version}`);
     this.#observer.modelForgotten(name, version);
     this.#metrics?.modelForgotten(name, version);
     this.#tell();
@@ -108,11 +115,15 @@ export class FleetWatch implements LibraryListener {
     this.#metrics?.loadStarted();
   }
 
+  /** The first failure of a model that does not serve is logged with its state; here only that it goes on. */
   loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
     this.#metrics?.loadFailed();
-    const text = isOldServing ? 'load failed; the previous revision keeps serving' : 'load failed';
-    const pauseMs = retryInMs === undefined ? undefined : Math.round(retryInMs);
-    this.#logger.error({ context, reason, retryInMs: pauseMs }, text);
+    const times = this.#failedLoads.takeTimes(context, reason);
+    const fields = { context, reason, times, retryInMs: retryInMs === undefined ? undefined : Math.round(retryInMs) };
+    if (times !== undefined && isOldServing) {
+      this.#logger.error(fields, 'load failed; the previous revision keeps serving');
+    } else if (times !== undefined && times > 1) this.#logger.error(fields, 'load failed again');
+    else this.#logger.debug(fields, 'load failed');
   }
 
   demandLoaded(context: string, waitMs: number): void {
@@ -141,7 +152,9 @@ export class FleetWatch implements LibraryListener {
 
   modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void {
     const { name, version } = model.view;
-    this.#logger.warn({ model: name, version, worker, reason }, 'worker cannot serve the model; other workers do');
+    const times = this.#shortages.takeTimes(model.key, reason);
+    const fields = { model: name, version, worker, reason, times };
+    this.#logger[levelOf(times)](fields, 'worker cannot serve the model; other workers do');
   }
 
   modelMoved(model: ServedModel, reason: string): void {
@@ -159,6 +172,7 @@ export class FleetWatch implements LibraryListener {
   }
 
   workerReady(group: string, worker: WorkerId, pid: number | undefined): void {
+    this.#exits.forget(group);
     this.#logger.debug({ group, worker, pid }, 'worker ready');
     this.#setState(worker, 'ready');
   }
@@ -183,7 +197,8 @@ export class FleetWatch implements LibraryListener {
       return;
     }
     this.#observer.workerRestarted();
-    this.#logger.warn({ group, worker, reason, restartInMs }, 'worker exited; restarting');
+    const times = this.#exits.takeTimes(group, reason);
+    this.#logger[levelOf(times)]({ group, worker, reason, restartInMs, times }, 'worker exited; restarting');
   }
 
   #setState(worker: WorkerId, state: WorkerState | undefined): void {
@@ -201,4 +216,9 @@ export class FleetWatch implements LibraryListener {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** What repeats for the same reason is told rarely. */
+function levelOf(times: number | undefined): 'warn' | 'debug' {
+  return times === undefined ? 'debug' : 'warn';
 }

@@ -16,6 +16,7 @@ test.each<[string, Partial<ModelStatus>[], boolean, boolean]>([
   ['one loads', [{}, { version: '2', state: 'loading' }], false, false],
   ['a first load failed beside one that is ready', [{}, { version: '2', state: 'failed' }], false, true],
   ['an addition failed beside what serves', [{}, { version: '2', state: 'failed', isTolerated: true }], true, true],
+  ['an addition loads beside what serves', [{}, { version: '2', state: 'loading', isTolerated: true }], true, true],
   ['all failed', [{ state: 'failed' }], false, false],
 ])('when %s', (_what, statuses, isStrictlyReady, isReady) => {
   expect([ready(statuses, true), ready(statuses, false)]).toEqual([isStrictlyReady, isReady]);

@@ -3,7 +3,7 @@ import type { Assembly } from './assemble.ts';
 
 /**
  * Whether a model version does not keep the server from being ready: it serves, is loaded on demand, is being unloaded,
- * or failed beside versions that keep serving.
+ * or is tolerated: it was added later, or another version of its model serves.
  */
 export function isReadyFor({ state, isTolerated }: ModelStatus): boolean {
   return state === 'ready' || state === 'evicted' || state === 'unloading' || isTolerated === true;
@@ -32,8 +32,8 @@ export class Readiness implements WatchedHealth {
     if (this.#isStrict) return statuses.every(isReadyFor);
     // Without models to serve the server is ready.
     if (statuses.length === 0) return true;
-    const states = statuses.map(({ state }) => state);
-    return (states.includes('ready') || states.includes('evicted')) && !states.includes('loading');
+    const isAnyLoading = statuses.some(({ state, isTolerated }) => state === 'loading' && isTolerated !== true);
+    return !isAnyLoading && statuses.some(({ state }) => state === 'ready' || state === 'evicted');
   }
 
   onChange(listener: () => void): () => void {

@@ -105,5 +105,8 @@ export interface Engine {
   load(spec: LoadSpec): Promise<Session>;
 }
 
-/** A model does not fit its configuration: until one of them changes, no load can succeed. */
-export class ModelMismatch extends Error {}
+/**
+ * The model is malformed, needs what the engine does not have, or does not fit its configuration: until its files or its
+ * configuration change, no load can succeed. Any other error may pass, so that the load is tried again.
+ */
+export class UnloadableModel extends Error {}

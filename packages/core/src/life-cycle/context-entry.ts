@@ -8,7 +8,7 @@ import type { VersionName } from './version-status.ts';
 export type RevisionState = 'queued' | 'loading' | 'ready' | 'retiring' | 'unloading' | 'evicted' | 'failed';
 
 /** A version as part of a revision. */
-export interface RevisionMember extends VersionName {
+export interface MemberEntry extends VersionName {
   /** What was last said of it since the load began. */
   report: 'none' | 'servable' | 'unservable' | 'pending';
   /** Why it is not servable, also from the attempt before; empty when it is. */
@@ -21,7 +21,7 @@ export class RevisionEntry {
   readonly id: RevisionId;
   readonly context: ContextEntry;
   readonly isRetried: boolean;
-  readonly members: readonly RevisionMember[];
+  readonly members: readonly MemberEntry[];
   readonly #onState: (revision: RevisionEntry) => void;
   #state: RevisionState = 'queued';
   /** Its state once it is unloaded. */

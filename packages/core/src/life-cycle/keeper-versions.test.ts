@@ -139,6 +139,16 @@ test('a model that is added later and cannot be read is tolerated, also when its
   }
 });
 
+test('a model that serves and cannot be read any more has served, and is tolerated while a version of it serves', () => {
+  const harness = started('m:1');
+  harness.loaded(1);
+  harness.takeStates();
+  harness.tell({ kind: 'unreadable', model: 'm', versions: [{ version: '', reason: 'no such field' }] });
+  expect(harness.takeStates()).toEqual(['m: failed by nothing (no such field), tolerated']);
+  harness.failed(1);
+  expect(harness.takeStates()).toEqual([`m:1 failed by 1 (${failure})`, 'm: failed by nothing (no such field)']);
+});
+
 test('a version that serves shows why its new files cannot be read or loaded, until a replacement succeeds', () => {
   const harness = started('m:1');
   harness.loaded(1);

@@ -1,4 +1,4 @@
-import type { RevisionEntry, RevisionMember } from './context-entry.ts';
+import type { MemberEntry, RevisionEntry } from './context-entry.ts';
 import type { VersionTable } from './version-table.ts';
 
 export type LoadOutcome =
@@ -22,6 +22,6 @@ export function takeLoadOutcome(
   return hasPredecessor && !isSettled ? undefined : { kind: 'loaded' };
 }
 
-function reasonOf({ model, version, reason }: RevisionMember, members: number): string {
+function reasonOf({ model, version, reason }: MemberEntry, members: number): string {
   return members === 1 ? reason : `${model} version ${version}: ${reason}`;
 }

@@ -1,4 +1,4 @@
-import type { RevisionEntry, RevisionMember } from './context-entry.ts';
+import type { MemberEntry, RevisionEntry } from './context-entry.ts';
 
 /** A version of a model, as callers name it. */
 export interface VersionName {
@@ -39,13 +39,13 @@ const rankInService = 2;
 const evictedText = 'it was unloaded to make room, and is loaded again when a request comes';
 
 /** The state of a version as far as one of its revisions goes. */
-export function memberStatusOf(revision: RevisionEntry, member: RevisionMember): MemberStatus {
+export function memberStatusOf(revision: RevisionEntry, member: MemberEntry): MemberStatus {
   const [state, reason] = stateOf(revision, member);
   const isInService = revision.state === 'ready';
   return { state, reason, rank: isInService ? Math.max(ranks[state], rankInService) : ranks[state] };
 }
 
-function stateOf(revision: RevisionEntry, member: RevisionMember): readonly [VersionState, string] {
+function stateOf(revision: RevisionEntry, member: MemberEntry): readonly [VersionState, string] {
   const failed = ['failed', member.reason === '' ? revision.reason : member.reason] as const;
   switch (revision.state) {
     case 'queued':

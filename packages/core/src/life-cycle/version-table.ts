@@ -2,7 +2,7 @@
  * The state of every version, derived from its revisions and from what could not be read of it. Says which versions have
  * changed; holds what outlives a revision: whether a version has served, and whether it was there at the start.
  */
-import type { RevisionEntry, RevisionMember } from './context-entry.ts';
+import type { MemberEntry, RevisionEntry } from './context-entry.ts';
 import type { KeeperAction } from './keeper-events.ts';
 import {
   isAvailable,
@@ -145,6 +145,9 @@ export class VersionTable {
       if (isAvailable(status.state)) entry.hasServed = true;
       if (entry.hasServed) model.hasServed = true;
     }
+    // A model that cannot be read as a whole has served if one of its versions has.
+    const whole = model.versions.get('');
+    if (whole !== undefined && model.hasServed) whole.hasServed = true;
     if (model.versions.size === 0) this.#models.delete(model.name);
     for (const [entry, status] of present) this.#show(model, entry, status, present);
   }
@@ -247,6 +250,6 @@ function failedSince(serving: Candidate, candidates: readonly Candidate[]): stri
   return reason;
 }
 
-function memberOf({ revision, member }: Candidate): RevisionMember {
-  return revision.members[member] as RevisionMember;
+function memberOf({ revision, member }: Candidate): MemberEntry {
+  return revision.members[member] as MemberEntry;
 }

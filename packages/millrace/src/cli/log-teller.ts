@@ -39,8 +39,9 @@ export class LogTeller {
   }
 }
 
-function failedText({ isTolerated }: ServedModelStatus): string {
-  return isTolerated === true ? 'model failed; versions served before keep serving' : 'model failed';
+function failedText({ isTolerated, hasNeverServed }: ServedModelStatus): string {
+  if (isTolerated === true) return 'model failed; versions served before keep serving';
+  return hasNeverServed === true ? 'model failed; it has never served' : 'model failed';
 }
 
 function keyOf({ name, version }: ServedModelStatus): string {

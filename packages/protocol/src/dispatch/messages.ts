@@ -165,7 +165,7 @@ export interface LoadFailedMessage {
   readonly kind: 'load-failed';
   readonly model: number;
   readonly message: string;
-  /** The model and its configuration do not fit: a retry with the same files would fail as well. */
+  /** A retry with the same files would fail as well: they are malformed, or do not fit the engine or the configuration. */
   readonly isFinal?: true;
 }
 

@@ -53,6 +53,15 @@ test('unknown names and versions, loading and failed models give different error
   code('m', '3').toThrow(expect.objectContaining({ code: 'unknown-model' }));
 });
 
+test('a version that is on disk and not served says so, and how to have it served', () => {
+  models.unserved.noteVersions('m', { versions: ['3'], reason: 'version_policy serves only 1; change it' });
+  expect(() => models.mustKnow('m', '3')).toThrow(
+    /'m' version 3 is not found .*it is in the repository, but version_policy serves only 1; change it$/,
+  );
+  expect(() => models.mustKnow('m', '5')).toThrow(/version 5 is not found$/);
+  models.unserved.noteVersions('m', undefined);
+  expect(() => models.mustKnow('m', '3')).toThrow(/version 3 is not found$/);
+});
 test('statuses list every version and every failure, by name and number', () => {
   showState(models, two, { state: 'ready' });
   expect(listed()).toEqual([

@@ -23,6 +23,11 @@ export class UnservedModels {
     else this.#versions.set(name, unserved);
   }
 
+  /** By model: its versions that are on disk, and why they are not served. */
+  get versions(): ReadonlyMap<string, UnservedVersions> {
+    return this.#versions;
+  }
+
   /** Begins with Triton's text, because its clients match on it. */
   unknownModelText(name: string, served: Iterable<string>): string {
     const text = `Request for unknown model: ${quote(name)} is not found`;

@@ -11,7 +11,7 @@ import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type InstancePlacement, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import { OpenWorker, type OpenWorkerGroup, type WorkerExit } from './open-worker.ts';
-import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, MemoryShare } from './worker-group.ts';
+import type { GroupedModel, GroupListener, MemoryShare, RunningModels, WorkerGroup } from './worker-group.ts';
 
 export interface FleetParts {
   readonly workers: WorkerEvents;

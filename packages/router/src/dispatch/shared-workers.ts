@@ -5,7 +5,7 @@
 import { chooseSharedWorker, type SharingPolicy } from '@millrace/core';
 import type { Lane } from '@millrace/protocol';
 import type { RunningGroup } from './running-group.ts';
-import type { GroupedModel, GroupListener, RunningModels, WorkerGroup, MemoryShare } from './worker-group.ts';
+import type { GroupedModel, GroupListener, MemoryShare, RunningModels, WorkerGroup } from './worker-group.ts';
 
 export interface SharedWorkersParts {
   readonly policy: SharingPolicy;
@@ -55,7 +55,15 @@ export class SharedWorkers {
     this.#lastNumber += 1;
     // A named group has no slash, so it is never mistaken for this one.
     const name = `shared/${this.#lastNumber}`;
-    const running = this.#parts.start({ name, lane, workers: 1, models: [], isRetry: false, listener: nobody, isShared: true });
+    const running = this.#parts.start({
+      name,
+      lane,
+      workers: 1,
+      models: [],
+      isRetry: false,
+      listener: nobody,
+      isShared: true,
+    });
     const worker: SharedWorker = { running, lane, isReserved: false };
     this.#workers.add(worker);
     return worker;

@@ -131,7 +131,8 @@ export class ModelLibrary implements ModelControl {
   async index(): Promise<readonly IndexEntry[]> {
     const { locations, failures } = await this.#reader.find();
     const names = [...locations, ...failures].map(({ name }) => name);
-    return indexFrom(names, statusesForCallers(this.#parts.models), this.#explicit.unloaded);
+    const { models } = this.#parts;
+    return indexFrom(names, statusesForCallers(models), this.#explicit.unloaded, models.unserved.versions);
   }
 
   load(model: string, overrides: LoadOverrides = {}): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
+import type { UnservedVersions } from '../model/model-definition.ts';
 
 const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>> = {
   loading: 'LOADING',
@@ -9,20 +10,31 @@ const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>
   failed: 'UNAVAILABLE',
 };
 
-/** The repository index: what is served or should be, what was unloaded, and what was never loaded. */
+/** The repository index: what is served or should be, what was unloaded, versions that are on disk and not served, and what was never loaded. */
 export function indexFrom(
   inRepository: readonly string[],
   statuses: readonly ModelStatus[],
   unloaded: ReadonlyMap<string, readonly string[]>,
+  unserved: ReadonlyMap<string, UnservedVersions>,
 ): readonly IndexEntry[] {
-  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason }) => ({
+  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason, hasNeverServed }) => ({
     name,
     ...(version === '' ? {} : { version }),
     state: indexStates[state],
     // Eviction is not shown to clients either; a failed replacement is.
-    ...(state === 'failed' || (state === 'ready' && reason !== '') ? { reason } : {}),
+    ...(state === 'failed' || (state === 'ready' && reason !== '')
+      ? { reason: hasNeverServed === true ? `never served: ${reason}` : reason }
+      : {}),
   }));
   const listed = new Set(statuses.map(({ name }) => name));
+  for (const [name, { versions, reason }] of unserved) {
+    if (!listed.has(name)) continue;
+    for (const version of versions) {
+      // One that is still draining is listed with its state.
+      if (statuses.some((status) => status.name === name && status.version === version)) continue;
+      entries.push({ name, version, state: 'UNAVAILABLE', reason });
+    }
+  }
   for (const name of new Set([...inRepository, ...unloaded.keys()])) {
     if (listed.has(name)) continue;
     const versions = unloaded.get(name);

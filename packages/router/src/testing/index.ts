@@ -6,3 +6,5 @@ export { type ManagementSubject, managementContract } from '../edges/management/
 export { ManagementDouble } from '../edges/management/testing/management-double.ts';
 export { type RemoteManagement, RemoteRefusal } from '../edges/management/testing/remote-management.ts';
 export { restManagement } from '../edges/management/testing/rest-management.ts';
+export { ScriptedLibrary } from '../life-cycle/testing/scripted-library.ts';
+export { serveTestModel } from '../repository/testing/test-model.ts';

@@ -34,7 +34,7 @@ function linksUnderTest() {
       turns,
       now: () => 0,
       processorMs: () => 0,
-    residentBytes: () => 0,
+      residentBytes: () => 0,
       sentinelSeed: 1,
       lend: (bytes) => new HeapRegion(new Uint8Array(bytes)),
       send: (message) => void sent.push(message),

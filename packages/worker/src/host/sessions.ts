@@ -1,6 +1,6 @@
 /** Where a worker host gets the sessions of its models from. */
 import type { LoadSpec } from '@millrace/protocol';
-import { type Engine, ModelMismatch, type Session } from '../engine.ts';
+import { type Engine, type Session, UnloadableModel } from '../engine.ts';
 import { runWarmUp } from '../warm-up/run-warm-up.ts';
 
 export interface SessionSource {
@@ -22,7 +22,7 @@ export class EngineSessions implements SessionSource {
     const session = await engine.load(spec);
     try {
       if (spec.isDecoupled === true && session.begin === undefined) {
-        throw new ModelMismatch(`the engine "${spec.engine}" gives one answer to a request, not several`);
+        throw new UnloadableModel(`the engine "${spec.engine}" gives one answer to a request, not several`);
       }
       await runWarmUp(session, spec);
       return session;

@@ -1,7 +1,7 @@
 import { InferenceError, type LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { FoundModel } from '../content/model-files.ts';
-import { ModelMismatch, type OutputMemory, type RunRequest, type Session, type SteppedRun } from '../engine.ts';
+import { type OutputMemory, type RunRequest, type Session, type SteppedRun, UnloadableModel } from '../engine.ts';
 import { LimitedSession, RunLimit } from './run-limit.ts';
 import { SharedSessions } from './shared-sessions.ts';
 
@@ -91,11 +91,11 @@ describe('shared sessions', () => {
     let isBroken: boolean = true;
     const { sessions, paths } = sessionsUnderTest({
       outcome: () => {
-        if (isBroken) throw new ModelMismatch('no input "x"');
+        if (isBroken) throw new UnloadableModel('no input "x"');
       },
     });
     const outcomes = await Promise.allSettled([sessions.load(spec), sessions.load(spec)]);
-    for (const outcome of outcomes) expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(ModelMismatch);
+    for (const outcome of outcomes) expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(UnloadableModel);
     expect(paths).toHaveLength(1);
     expect(sessions.loaded()).toEqual([]);
     isBroken = false;

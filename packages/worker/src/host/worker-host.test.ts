@@ -1,6 +1,6 @@
 import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { type Engine, ModelMismatch, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
+import { type Engine, ProcessSpoiled, type RunRequest, type RunResult, UnloadableModel } from '../engine.ts';
 import { silentEngine } from '../testing/silent-engine.ts';
 import { EngineSessions } from './sessions.ts';
 import { WorkerHost } from './worker-host.ts';
@@ -112,7 +112,9 @@ describe('WorkerHost', () => {
     const { host, sent, untilSent } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     await untilSent(1);
-    expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234, cost: { addedBytes: 0, processorMs: 0 } }]);
+    expect(sent).toEqual([
+      { kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234, cost: { addedBytes: 0, processorMs: 0 } },
+    ]);
   });
 
   test('answers a run that spoils the process, where the process is shared', async () => {
@@ -252,7 +254,7 @@ describe('WorkerHost', () => {
 
   test('a model that does not fit its configuration fails its load with isFinal', async () => {
     const { host, sent, untilSent } = hostUnderTest(async () => {
-      throw new ModelMismatch('no input "x"');
+      throw new UnloadableModel('no input "x"');
     });
     host.receive({ kind: 'load', spec });
     await untilSent(1);

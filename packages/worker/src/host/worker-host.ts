@@ -13,12 +13,12 @@ import type {
 } from '@millrace/protocol';
 import { Cancellation, InferenceError, MalformedFrame } from '@millrace/protocol';
 import {
-  ModelMismatch,
   ProcessSpoiled,
   type RunCalls,
   type RunRequest,
   type RunResult,
   type Session,
+  UnloadableModel,
 } from '../engine.ts';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
@@ -357,7 +357,7 @@ export class WorkerHost {
       if (concurrency !== undefined) this.#setCredit(Math.min(concurrency, this.#options.creditMax ?? concurrency));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      const isFinal = error instanceof ModelMismatch ? { isFinal: true as const } : {};
+      const isFinal = error instanceof UnloadableModel ? { isFinal: true as const } : {};
       this.#send({ kind: 'load-failed', model, message, ...isFinal });
       return;
     }

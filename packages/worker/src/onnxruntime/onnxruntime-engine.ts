@@ -1,8 +1,9 @@
 import { type Datatype, datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
-import { type Engine, ModelMismatch, type Session } from '../engine.ts';
+import { type Engine, type Session, UnloadableModel } from '../engine.ts';
 import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
+import { isFinalFailure } from './final-failure.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
 import { gpuFailureMessage, isMemoryFull, memoryFullMessage } from './gpu-failure.ts';
 import { externalFolderOption, type ModelSource, modelSourceOf } from './model-source.ts';
@@ -73,17 +74,20 @@ async function mustOpen(spec: LoadSpec, { model }: ModelSource): Promise<Inferen
     return await (isFile ? InferenceSession.create(model, options) : InferenceSession.create(model, options));
   } catch (error) {
     const message = error instanceof Error ? error.message.trim() : String(error);
-    if (spec.gpu !== undefined) throw notLoaded(spec, await gpuFailureMessage(message, spec.gpu));
+    if (spec.gpu !== undefined) {
+      throw notLoaded(spec, await gpuFailureMessage(message, spec.gpu), isFinalFailure(message));
+    }
     const advice = message.startsWith('Unsupported data type')
       ? ' (an input or output of a type ONNX Runtime cannot pass to or from Node, such as BF16: add a Cast and export it again)'
       : '';
-    throw notLoaded(spec, `${message}${advice}`);
+    throw notLoaded(spec, `${message}${advice}`, isFinalFailure(message));
   }
 }
 
-function notLoaded({ name, version, gpu }: LoadSpec, message: string): Error {
+function notLoaded({ name, version, gpu }: LoadSpec, message: string, isFinal = false): Error {
   const device = gpu === undefined ? '' : ` on GPU ${gpu.id}`;
-  return new Error(`model "${name}" version ${version} could not be loaded${device}: ${message}`);
+  const text = `model "${name}" version ${version} could not be loaded${device}: ${message}`;
+  return isFinal ? new UnloadableModel(text) : new Error(text);
 }
 
 /**
@@ -122,7 +126,7 @@ function neutralData(datatype: Datatype, count: number): Uint8Array {
 
 function mustHaveNone(spec: LoadSpec, problems: readonly string[]): void {
   if (problems.length === 0) return;
-  throw new ModelMismatch(
+  throw new UnloadableModel(
     `model "${spec.name}" version ${spec.version} does not fit its configuration: ${problems.join('; ')}`,
   );
 }

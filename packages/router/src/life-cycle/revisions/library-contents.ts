@@ -3,6 +3,7 @@
  * has the loader load what is new and unload what is no longer wanted.
  */
 import type { ContextName } from '@millrace/core';
+import type { ServedModels } from '../../catalogue/served-models.ts';
 import { failureReason } from '../../model/failure-reason.ts';
 import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
 import type { ReadDefinition } from '../reading/repository-reader.ts';
@@ -12,6 +13,7 @@ import { type Revision, RevisionMaker, type RunnerOf } from './revision.ts';
 import type { RevisionLoader } from './revision-loader.ts';
 
 export interface LibraryContentsParts {
+  readonly models: ServedModels;
   readonly loader: RevisionLoader;
   readonly runnerOf: RunnerOf;
   /** How the cores are divided among these models. */

@@ -7,7 +7,7 @@ import { HeldClock } from '../../data-plane/testing/held-clock.ts';
 import { ScriptedLane } from '../../data-plane/testing/scripted-lane.ts';
 import { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { ModelDefinition } from '../../model/model-definition.ts';
-import { silentLibraryListener } from '../library-listener.ts';
+import { type LibraryListener, silentLibraryListener } from '../library-listener.ts';
 import { LibraryContents } from '../revisions/library-contents.ts';
 import { RevisionLoader } from '../revisions/revision-loader.ts';
 
@@ -18,7 +18,11 @@ export class ScriptedLibrary {
   readonly loader: RevisionLoader;
   readonly contents: LibraryContents;
 
-  constructor(keeper: Partial<KeeperConfig> = {}, isRetried = false) {
+  constructor(
+    keeper: Partial<KeeperConfig> = {},
+    isRetried = false,
+    listener: LibraryListener = silentLibraryListener,
+  ) {
     const { clock, lane, models } = this;
     const random = (): number => 0;
     const { workers, roster } = createDataPlane({
@@ -35,7 +39,7 @@ export class ScriptedLibrary {
       clock,
       random,
       loadMsMax: 300_000,
-      listener: silentLibraryListener,
+      listener,
     });
     this.loader = new RevisionLoader({
       lanes: { inline: lane, local: lane, pipeline: lane },
@@ -47,10 +51,11 @@ export class ScriptedLibrary {
       clock,
       random,
       measure: () => 1000,
-      listener: silentLibraryListener,
+      listener,
       keeper,
     });
     this.contents = new LibraryContents({
+      models,
       loader: this.loader,
       runnerOf: () => undefined,
       share: () => ({ threads: 1, isSpinning: false }),
@@ -65,6 +70,11 @@ export class ScriptedLibrary {
     const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
     this.contents.put(definition.name, [], one);
     this.contents.apply();
+  }
+
+  /** All that was there at the start has been read. */
+  start(): void {
+    this.loader.tell({ kind: 'started' });
   }
 
   /** As if its folder were gone. */
