@@ -106,20 +106,21 @@ test('a model is loaded, replaced and unloaded without its neighbours noticing',
 
 test('killed shared workers cost no request its answer, and their models come back together', async () => {
   const server = await serve(repositoryOf(names));
-  const load = { isOver: false, answers: 0 };
+  const end = new AbortController();
+  let answers = 0;
   const callers = names.map(async (name) => {
-    while (!load.isOver) {
+    while (!end.signal.aborted) {
       expect(await ask(server, name)).toBe(30);
-      load.answers += 1;
+      answers += 1;
     }
   });
   for (let kill = 0; kill < 6; kill++) {
     const [victim = 0] = (await workersOf(server)).keys();
     process.kill(victim, 'SIGKILL');
-    const answeredBefore = load.answers;
-    await until(async () => load.answers > answeredBefore + 200 && !(await workersOf(server)).has(victim));
+    const answeredBefore = answers;
+    await until(async () => answers > answeredBefore + 200 && !(await workersOf(server)).has(victim));
   }
-  load.isOver = true;
+  end.abort();
   await Promise.all(callers);
   expect([...(await workersOf(server)).values()].flat().sort()).toEqual([...names].sort());
 });
