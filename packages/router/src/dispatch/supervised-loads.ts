@@ -77,7 +77,6 @@ export class SupervisedLoads {
 
   /** Makes a new worker load all models of the group. */
   begin(link: WorkerLink): void {
-    const { clock, loadMsMax } = this.#parts;
     const { models } = this.#runningGroup.group;
     this.#link = link;
     this.#settledAt = undefined;
@@ -85,11 +84,7 @@ export class SupervisedLoads {
     for (const { model } of models) this.#loading.add(model);
     this.#givenUp.clear();
     this.#limitReason = undefined;
-    this.#cancelLimit = clock.after(loadMsMax, () => {
-      const names = [...this.#loading].map(({ key }) => key).join(', ');
-      this.#limitReason = `loading ${names} took longer than ${loadMsMax / 1000} s (worker.loadSecondsMax)`;
-      link.kill();
-    });
+    this.#startLimit(link);
     for (const entry of models) link.send({ kind: 'load', spec: this.#specOf(entry) });
   }
 
@@ -143,6 +138,17 @@ export class SupervisedLoads {
     this.#runningGroup.workerSettled();
   }
 
+  /** Kills the worker if what it loads now takes too long. */
+  #startLimit(link: WorkerLink): void {
+    const { clock, loadMsMax } = this.#parts;
+    this.#cancelLimit?.();
+    this.#cancelLimit = clock.after(loadMsMax, () => {
+      const names = [...this.#loading].map(({ key }) => key).join(', ');
+      this.#limitReason = `loading ${names} took longer than ${loadMsMax / 1000} s (worker.loadSecondsMax)`;
+      link.kill();
+    });
+  }
+
   #settled(model: ServedModel): void {
     this.#loading.delete(model);
     if (this.#loading.size > 0) return;
@@ -158,6 +164,7 @@ export class SupervisedLoads {
     this.#parts.clock.alarm(reloadPauseMs, () => {
       if (link === undefined || this.#link !== link || this.#isStopping) return;
       this.#loading.add(model);
+      this.#startLimit(link);
       const entry = this.#runningGroup.group.models.find((candidate) => candidate.model === model);
       if (entry !== undefined) link.send({ kind: 'load', spec: this.#specOf(entry) });
     });
