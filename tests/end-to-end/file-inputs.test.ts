@@ -26,7 +26,7 @@ let server: ServerProcess;
 
 beforeAll(async () => {
   models.write('digest/1/pipeline.mjs', digest);
-  models.copy(join(repositoryRoot, 'models', 'spotter'));
+  models.copy(join(repositoryRoot, 'models', 'spotter_tensors'));
   writeFileSync(join(models.path, 'cat.png'), picture);
   writeFileSync(join(models.path, 'frame.raw'), Buffer.alloc(2 * 128 * 128 * 3, 90));
   server = await ServerProcess.start([models.path]);
@@ -57,13 +57,13 @@ test('millrace infer sends a file as the element of a BYTES input', async () => 
 });
 
 test('millrace infer sends a file as the elements of a UINT8 input, as many rows as it holds', async () => {
-  const { stdout } = await infer('spotter', '--input', 'frame=@frame.raw');
+  const { stdout } = await infer('spotter_tensors', '--input', 'frame=@frame.raw');
   const { outputs } = JSON.parse(stdout) as { outputs: { name: string; shape: number[] }[] };
   expect(outputs.find(({ name }) => name === 'scores')?.shape).toEqual([2, 20]);
 });
 
 test('a file that does not fit, and one that is not there, are named', async () => {
-  const wrong = await infer('spotter', '--input', 'frame=@cat.png');
+  const wrong = await infer('spotter_tensors', '--input', 'frame=@cat.png');
   expect([wrong.code, wrong.stderr]).toEqual([
     1,
     'millrace: cat.png has 300001 bytes, but input frame UINT8[?,128,128,3] takes a multiple of 49152; ' +

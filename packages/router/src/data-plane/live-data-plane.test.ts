@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { showState } from '../catalogue/testing/show-state.ts';
 import { bringBackAttemptsMax } from './demand.ts';
-import { testPolicy } from './testing/models.ts';
+import { servedModel, testPolicy } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
+import { inferRequest } from './testing/requests.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
 
 /** Nothing is waiting, nothing is open, and all memory was released once. */
@@ -496,4 +497,75 @@ test('a model that is added again before it is idle stays in service, and its re
   await harness.turn();
   expect([isIdle, harness.plane.roster.isInUse(harness.model)]).toEqual([false, false]);
   await Promise.all([harness.plane.roster.retire(harness.model), harness.turn()]);
+});
+
+test('a request with several answers gets no more credit once its batch has ended', async () => {
+  const tensors = [{ name: 'x', datatype: 'INT32', shape: [1] }] as const;
+  const model = servedModel(
+    tensors,
+    tensors,
+    { isDecoupled: true, isBatched: false, rowsMax: 1 },
+    { isConcurrent: true },
+  );
+  const harness = new PlaneHarness({}, model);
+  const link = harness.worker(1);
+  const results: string[] = [];
+  const stream = harness.plane.inference.openStream({
+    limits: { requestsMax: 4, slotWaitRequestsMax: 4, slotWaitBytesMax: 1000 },
+    memory: { hasRoomToKeep: () => true, count: () => {}, give: () => {} },
+    listener: {
+      onOutput: ({ result, isFinal }) => {
+        results.push(isFinal ? 'end' : 'answer');
+        if (!(result instanceof Error)) result.release();
+      },
+      onHold: () => {},
+      onEnd: () => {},
+    },
+  });
+  const data = new Uint8Array(Int32Array.of(1).buffer);
+  const request = inferRequest({ inputs: [{ name: 'x', datatype: 'INT32', shape: [1], data }] });
+  stream.input({ request: () => request, onDone: () => {} });
+  stream.endInput();
+  await harness.turn();
+  const grants = (): number => link.sent.filter(({ kind }) => kind === 'grant').length;
+  expect(grants()).toBe(1);
+  const outputs = [{ index: 0, shape: [1], data }];
+  const region = harness.lane.region(4);
+  harness.plane.workers.batchProgressed({ kind: 'partial-answer', batch: 1, sequence: 1, outputs, region });
+  link.answers([]);
+  await harness.turn();
+  stream.grant(2);
+  expect(results).toEqual(['answer', 'end']);
+  expect(grants()).toBe(1);
+});
+
+test('a retirement that was cancelled while it waited does not end the next one', async () => {
+  const harness = new PlaneHarness();
+  const { roster } = harness.plane;
+  const { model } = harness;
+  let answer = (): void => {};
+  let close = (): void => {};
+  const closes = [Promise.resolve(), new Promise<void>((resolve) => (close = resolve))];
+  model.runner = {
+    run: () =>
+      new Promise((resolve) => {
+        answer = () => resolve({ model: 'm', version: '1', id: '', outputs: [], release: () => {} });
+      }),
+    close: () => closes.shift() ?? Promise.resolve(),
+  };
+  const sent = harness.send([1]);
+  void roster.retire(model);
+  await harness.turn();
+  roster.add(model);
+  let isIdle = false;
+  void roster.retire(model).then(() => {
+    isIdle = true;
+  });
+  answer();
+  await sent.outcome;
+  await harness.turn();
+  close();
+  await harness.turn();
+  await harness.turn();
+  expect(isIdle).toBe(true);
 });

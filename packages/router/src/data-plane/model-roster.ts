@@ -33,12 +33,12 @@ export class LiveModelRoster implements ModelRoster {
   }
 
   async retire(model: ServedModel): Promise<void> {
-    this.#retiring.add(model);
-    if (model.runner?.close !== undefined) await this.#retiring.close(model);
+    const retirement = this.#retiring.add(model);
+    if (model.runner?.close !== undefined) await this.#retiring.close(model, retirement);
     // Requests that its runner holds still submit parts to the queue.
     const isSplitting = model.answersAnyRows && this.#heldByRunners.has(model.key);
     if (model.runner !== undefined || isSplitting) await this.#heldByRunners.idle(model.key);
-    if (!this.#retiring.has(model)) return new Promise(() => {});
+    if (!this.#retiring.isGoingOn(model, retirement)) return new Promise(() => {});
     return new Promise((resolve) => {
       this.#retiring.whenIdle(model, resolve);
       this.#loop.retireModel(model);

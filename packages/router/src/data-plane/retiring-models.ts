@@ -4,7 +4,9 @@ import type { ServedModel } from './served-model.ts';
 
 /** Models that take nothing new, until they are idle or are served again. */
 export class RetiringModels {
-  readonly #retiring = new Set<ModelKey>();
+  /** By model: the number of its retirement, which tells it from one that was cancelled and still waits. */
+  readonly #retiring = new Map<ModelKey, number>();
+  #retirementCount = 0;
   /** Those whose runners still hold state between requests. */
   readonly #closing = new Set<ServedModel>();
   /** Called when the model is idle. */
@@ -15,19 +17,23 @@ export class RetiringModels {
     return this.#closing;
   }
 
-  has(model: ServedModel): boolean {
-    return this.#retiring.has(model.key);
+  /** False when the retirement was cancelled, whether or not another one has begun. */
+  isGoingOn(model: ServedModel, retirement: number): boolean {
+    return this.#retiring.get(model.key) === retirement;
   }
 
-  add(model: ServedModel): void {
-    this.#retiring.add(model.key);
+  /** Returns the number of the retirement. */
+  add(model: ServedModel): number {
+    this.#retirementCount += 1;
+    this.#retiring.set(model.key, this.#retirementCount);
+    return this.#retirementCount;
   }
 
   /** Resolves when its runner holds no state any more. */
-  async close(model: ServedModel): Promise<void> {
+  async close(model: ServedModel, retirement: number): Promise<void> {
     this.#closing.add(model);
     await model.runner?.close?.();
-    this.#closing.delete(model);
+    if (this.isGoingOn(model, retirement)) this.#closing.delete(model);
   }
 
   /** The model is served again: its idle callback is dropped. */

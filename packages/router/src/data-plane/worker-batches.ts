@@ -205,7 +205,9 @@ export class WorkerBatches {
       message.region.release();
       return;
     }
-    const { model, rows, layOutMs } = answer.batch;
+    const { model, rows, layOutMs, pending } = answer.batch;
+    // The only request of a batch of a decoupled model: it gets no more answers.
+    pending[0]?.waiter.flow?.disconnect();
     this.#observers.of(model).batchRan(rows, {
       computeInputMs: layOutMs,
       computeInferMs: message.runMicros / 1000,
@@ -249,6 +251,7 @@ export class WorkerBatches {
   refuse(id: RequestId, error: InferenceError): void {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
+    pending.waiter.flow?.disconnect();
     const told = explainedFailure(error, valid.inputs, valid.model.view);
     this.#observers.of(valid.model).requestFailed(told.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
     if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(told))) pending.waiter.reject(told);

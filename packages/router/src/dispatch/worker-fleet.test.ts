@@ -287,6 +287,18 @@ test('a load over its time limit counts as a crash, however long it took', () =>
   expect(scripted.takeTold().at(-2)).toMatch(new RegExp(`; ${pauseMs / 2}$`));
 });
 
+test('a load that is retried has the same time limit', () => {
+  const { clock, lane } = new ScriptedFleet(1, ['a']);
+  lane.last.loads();
+  lane.last.dies();
+  clock.advance(0);
+  lane.last.says({ kind: 'load-failed', model: 1, message: 'no such file' });
+  clock.advance(reloadPauseMs + loadMsMax - 1);
+  expect(lane.last.calls).toEqual([]);
+  clock.advance(1);
+  expect(lane.last.calls).toEqual(['kill']);
+});
+
 test('loads that end in time, also by failing, stop the timer of the limit', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.clock.advance(loadMsMax - 1);
