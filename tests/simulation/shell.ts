@@ -142,7 +142,7 @@ export async function openShell(parts: ShellParts): Promise<Shell> {
   const library = await ModelLibrary.open({
     paths: ['/models'],
     source: bent('source', repository),
-    sharing: process.env.NOSHARE ? undefined : {},
+    sharing: weather.sharesWorkers ? {} : undefined,
     share: () => ({ threads: 1, isSpinning: false }),
     lanes: { inline: bentLane, local: bentLane, pipeline: bentLane },
     runnerOf: (model, definition, version) => {

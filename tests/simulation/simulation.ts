@@ -89,6 +89,7 @@ class Simulation {
       isIdle: (model) => referee.isIdle(model),
       takeServer: (model) => referee.takeServer(model),
       takeMade: (context) => this.#takeMade(context),
+      onLost: (model) => this.#callReferee.noteLost(model),
       onChange: () => this.#callReferee.review(),
     });
     this.#callReferee = new CallReferee(world, this.#libraryReferee);

@@ -119,6 +119,11 @@ export class CallReferee {
     return stamp;
   }
 
+  /** Calls that were accepted by that revision may be refused, also where another one serves by now. */
+  noteLost(model: string): void {
+    for (const record of this.#open.values()) if (record.call.model.name === model) record.wasUnserved = true;
+  }
+
   refused(id: number, { code, message }: InferenceError): void {
     const { nowMs, truth, isEnding } = this.#world;
     const record = this.#end(id);

@@ -54,6 +54,8 @@ export interface LibraryRefereeParts {
   readonly takeServer: (model: ModelKey) => number | undefined;
   /** The models of a context for which a revision was made last. */
   readonly takeMade: (context: ContextName) => readonly ServedModel[];
+  /** A revision of the model has no worker left that could run what waits for it. */
+  readonly onLost: (model: string) => void;
   /** Which versions take requests may have changed. */
   readonly onChange: () => void;
 }
@@ -100,6 +102,7 @@ export class LibraryReferee {
     const worker = this.#parts.takeServer(key);
     claim(worker === undefined, `${key} is taken out of service while worker ${worker} serves it`);
     this.#everUnservable.add(key);
+    for (const { view } of revision.models) this.#parts.onLost(view.name);
   }
 
   /** A request for the model that had been accepted is refused. Only dead workers are an excuse for losing the model. */
@@ -184,9 +187,15 @@ export class LibraryReferee {
         this.#resident.set(event.revision, event.residentBytes);
         break;
       case 'unservable':
-      case 'settled':
         this.#resident.set(event.revision, event.residentBytes);
         break;
+      case 'settled': {
+        this.#resident.set(event.revision, event.residentBytes);
+        const revision = this.#revisions.get(event.revision);
+        const isInMemory = revision?.phase === 'in' || revision?.phase === 'retiring';
+        if (revision !== undefined && isInMemory) this.#account(revision, event.residentBytes);
+        break;
+      }
       case 'measured': {
         const revision = this.#revisions.get(event.revision);
         if (revision !== undefined && revision.phase !== 'loading') this.#account(revision, event.residentBytes);

@@ -30,6 +30,8 @@ export interface Weather {
   /** Requests with more rows than a batch holds are split. */
   readonly splitModel: number;
   /** Infinity: no budget. */
+  /** Small models share workers. */
+  readonly sharesWorkers: boolean;
   readonly budgetBytes: number;
   readonly keeper: Pick<KeeperConfig, 'loadsMax' | 'demandWaitersMax' | 'residencyMsMin' | 'retry'>;
   readonly requestCount: number;
@@ -165,6 +167,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     exactAddress: trouble(0.8),
     reservedInstance: rare.chance(0.25) ? rare.next() : 0,
     breakerClosed: rare.chance(0.25) ? 0.2 : 0,
+    sharesWorkers: rare.chance(0.6),
     limitedWait: rare.chance(0.15) ? rare.next() : 0,
     strayMessage: trouble(0.2),
     earlyTimer: trouble(0.8),
