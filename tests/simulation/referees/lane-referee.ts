@@ -82,6 +82,14 @@ export class LaneReferee {
         link.loadSentAt = nowMs;
         break;
       }
+      case 'unload': {
+        const { model } = message;
+        claim(link.models.get(model) === 'ready', `process ${link.pid} is told to unload a model that it has not`);
+        const isHeld = [...link.outstanding.values()].some((held) => held.model === model);
+        claim(!isHeld, `process ${link.pid} is told to unload a model of which it holds batches`);
+        link.models.delete(model);
+        break;
+      }
       case 'dispatch': {
         const { batch, model } = message;
         claim(link.models.get(model) === 'ready', `process ${link.pid} is given batch ${batch} of a model it has not`);

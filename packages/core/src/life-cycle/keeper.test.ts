@@ -20,10 +20,21 @@ test('a new revision is loaded beside the old, takes its traffic, and the old dr
   expect(harness.unloaded(1)).toEqual(['forget 1']);
 });
 
-test('a new revision that cannot be loaded leaves the old serving, and is not retried automatically', () => {
+test('a new revision that cannot be loaded leaves the old serving, and is retried after a pause', () => {
   const harness = new KeeperHarness();
   harness.bring('m:1', 1, 10);
   harness.want('m:1', 2);
+  expect(harness.failed(2)).toEqual(['failed 2 old serves', 'unload 2']);
+  expect(harness.unloaded(2)).toEqual([`wake-at ${1001 + firstPauseMs}`]);
+  expect(harness.tickAt(1001 + firstPauseMs)).toEqual(['load 2']);
+  expect(harness.keeper.takeRevision(1)?.state).toBe('ready');
+  expect(harness.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
+});
+
+test('a new revision that cannot be loaded is not retried where nobody wants that, until its files change', () => {
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  harness.want('m:1', 2, 10, false);
   expect(harness.failed(2)).toEqual(['failed 2 old serves', 'unload 2']);
   expect(harness.unloaded(2)).toEqual([]);
   expect(harness.tickAt(1e9)).toEqual([]);

@@ -225,7 +225,7 @@ export class Keeper {
   #loadFailed(revision: RevisionEntry, reason: string, isFinal: boolean, nowMs: number): void {
     const { context, id } = revision;
     const isOldServing = context.next === revision;
-    const isTriedAgain = !isFinal && !isOldServing && (revision.isRetried || revision.isMeasured);
+    const isTriedAgain = !isFinal && (revision.isRetried || revision.isMeasured);
     let retryInMs: number | undefined;
     if (isTriedAgain) {
       revision.failures += 1;
@@ -326,10 +326,11 @@ export class Keeper {
         context.waiters = context.waiters.filter(({ deadlineAt }) => deadlineAt > nowMs);
         for (const { waiter } of late) this.#refuse(waiter, refusals.expired(context));
       }
-      const failed = context.current;
-      if (failed?.state !== 'failed' || failed.retryAt > nowMs) continue;
-      failed.state = 'queued';
-      failed.retryAt = Number.POSITIVE_INFINITY;
+      for (const failed of [context.current, context.next]) {
+        if (failed?.state !== 'failed' || failed.retryAt > nowMs) continue;
+        failed.state = 'queued';
+        failed.retryAt = Number.POSITIVE_INFINITY;
+      }
     }
   }
 
@@ -446,9 +447,9 @@ export class Keeper {
   #askToWake(nowMs: number): void {
     let at = this.#recheckAt;
     this.#recheckAt = Number.POSITIVE_INFINITY;
-    for (const { waiters, current } of this.#contexts.values()) {
+    for (const { waiters, current, next } of this.#contexts.values()) {
       for (const { deadlineAt } of waiters) at = Math.min(at, deadlineAt);
-      if (current?.state === 'failed') at = Math.min(at, current.retryAt);
+      for (const one of [current, next]) if (one?.state === 'failed') at = Math.min(at, one.retryAt);
     }
     if (at >= this.#wakeAt) return;
     this.#wakeAt = at;
