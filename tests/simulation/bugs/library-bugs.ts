@@ -1,5 +1,12 @@
 /** Keepers and registries with one bug each. */
-import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent, type RevisionId } from '@millrace/core';
+import {
+  type ContextUse,
+  Keeper,
+  type KeeperAction,
+  type KeeperConfig,
+  type KeeperEvent,
+  type RevisionId,
+} from '@millrace/core';
 import {
   type ResolvedModel,
   type ServedModel,
@@ -8,7 +15,6 @@ import {
   type TrafficCatalogueParts,
 } from '@millrace/router/catalogue';
 import type { DrivenKeeper } from '@millrace/router/internal';
-import type { ContextUse } from '../referees/judged-keeper.ts';
 import type { Deciders } from '../shell.ts';
 
 /** A correct keeper behind a faulty layer. */

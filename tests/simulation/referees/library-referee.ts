@@ -54,6 +54,8 @@ export interface LibraryRefereeParts {
   readonly takeServer: (model: ModelKey) => number | undefined;
   /** The models of a context for which a revision was made last. */
   readonly takeMade: (context: ContextName) => readonly ServedModel[];
+  /** Whether the model consists of others. */
+  readonly isEnsemble: (model: ServedModel) => boolean;
   /** Which versions take requests may have changed. */
   readonly onChange: () => void;
 }
@@ -145,6 +147,11 @@ export class LibraryReferee {
       const isUnservable = serving?.models.some((model) => isMeant(model) && this.#unservable.has(model)) === true;
       return isUnservable || (latest?.hasFailed === true && latest.models.some(isMeant));
     });
+  }
+
+  /** No worker could run a revision of the model at some time, so that what waited for it was refused. */
+  hasLost(name: string): boolean {
+    return [...this.#everUnservable].some((key) => key.startsWith(`${name}:`));
   }
 
   /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
@@ -241,6 +248,8 @@ export class LibraryReferee {
         revision.phase = 'in';
         context.serving = revision;
         context.isAside = false;
+        // An ensemble takes requests when its steps do, of which the catalogue is told separately.
+        for (const model of revision.models) if (this.#parts.isEnsemble(model)) this.#unservable.add(model);
         break;
       case 'retire':
         claim(revision.phase === 'in', `revision ${id} retires while it is ${revision.phase}`);
