@@ -163,9 +163,12 @@ export class CallReferee {
     claim(code in errorCatalogue && code !== 'internal', `${said}, which is no reason`);
     // A step is refused for what became of those before it.
     const isLater = call.step?.isStart === false;
-    if (code === 'unknown-model') claim(isLater || wasUnavailable, `${said}, but was to be had all the time`);
-    if (code === 'model-not-ready')
-      claim(isLater || wasUnserved || this.#library.hasLost(call.model.name), `${said}, but was served all the time`);
+    const isLost = this.#library.hasLost(call.model.name);
+    // A step that waited for a slot while its model lost all workers is told that the model is unknown.
+    const isGone = wasUnavailable || (isLost && call.step !== undefined);
+    if (code === 'unknown-model') claim(isLater || isGone, `${said}, but was to be had all the time`);
+    const isUnserved = wasUnserved || isLost;
+    if (code === 'model-not-ready') claim(isLater || isUnserved, `${said}, but was served all the time`);
     const isCancelled = cancelled?.reason === code || isLater;
     if (code === 'cancelled') claim(isCancelled, `${said}, but nobody cancelled it`);
     if (code === 'draining') claim(isEnding, `${said}, but nobody ended the router`);
