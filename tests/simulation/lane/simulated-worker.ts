@@ -78,6 +78,12 @@ export class SimulatedWorker {
     if (!this.#isAlive) world.truth.noteMisfortune(questions);
   }
 
+  /** Sent after it has ended: the router takes it for lost with the worker. */
+  noteLate(message: DispatchMessage): void {
+    this.noteDispatch(message);
+    this.#parts.world.truth.noteLost(this.#questions.get(message.batch) ?? []);
+  }
+
   take(message: ToWorker): void {
     if (!this.#isAlive) return;
     switch (message.kind) {
