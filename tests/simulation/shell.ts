@@ -3,7 +3,7 @@
  * lane and the repository of a simulated world. What decides is watched by referees, and may be replaced by one with a
  * planted bug; so may each seam between the parts.
  */
-import { Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
+import { type ContextUse, Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
 import type { Lane } from '@millrace/protocol';
 import {
   type ServedModel,
@@ -27,7 +27,7 @@ import {
 } from '@millrace/router/internal';
 import { openMemoryStore } from '@millrace/store';
 import type { SimulatedLane } from './lane/simulated-lane.ts';
-import { type ContextUse, JudgedKeeper } from './referees/judged-keeper.ts';
+import { JudgedKeeper } from './referees/judged-keeper.ts';
 import type { LibraryReferee } from './referees/library-referee.ts';
 import type { JudgedScheduler, SimulatedScheduler } from './referees/scheduler/judged-scheduler.ts';
 import type { SimulatedRepository } from './repository/simulated-repository.ts';
@@ -81,7 +81,7 @@ export interface ShellParts {
   readonly onMade: (context: string, model: ServedModel) => void;
 }
 
-export interface Shell {
+export interface OpenedShell {
   readonly models: ServedModels;
   readonly traffic: TrafficTable;
   readonly dataPlane: LiveDataPlane;
@@ -94,8 +94,9 @@ const shellSeedOffset = 3_000_000_019;
 const pollMs = 2000;
 const settleMs = 30;
 const measureMs = 5000;
+const shadowMs = 2000;
 
-export async function openShell(parts: ShellParts): Promise<Shell> {
+export async function openShell(parts: ShellParts): Promise<OpenedShell> {
   const { world, deciders, scheduler, libraryReferee, lane, repository } = parts;
   const { clock, weather } = world;
   const shellRandom = new SimulationRandom(Math.floor(world.random.next() * shellSeedOffset));
@@ -115,6 +116,11 @@ export async function openShell(parts: ShellParts): Promise<Shell> {
       bringBack: (model, deadlineAt, signal) => library.demand.bringBack(model, deadlineAt, signal),
     }),
     names: catalogue,
+    shadows: {
+      limits: { requestsMax: 5, bytesMax: 10_000, comparedBytesMax: 10_000, timeoutMs: shadowMs },
+      lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
+      onOutcome: (_model, _version, outcome) => world.count(`shadow: ${outcome}`),
+    },
     random,
   });
   const runners = new Runners({

@@ -17,7 +17,7 @@ import { SchedulerReferee } from './referees/scheduler/scheduler-referee.ts';
 import { claimServed } from './referees/served-files.ts';
 import { modelsFor } from './repository/layout.ts';
 import { SimulatedRepository } from './repository/simulated-repository.ts';
-import { type Deciders, openShell, ours, type Shell } from './shell.ts';
+import { type Deciders, type OpenedShell, openShell, ours } from './shell.ts';
 import { runTimeline } from './world/run-timeline.ts';
 import { SimulatedWorld } from './world/simulated-world.ts';
 import { claim } from './world/truth.ts';
@@ -90,6 +90,7 @@ class Simulation {
       takeServer: (model) => referee.takeServer(model),
       takeMade: (context) => this.#takeMade(context),
       onLost: (model) => this.#callReferee.noteLost(model),
+      isEnsemble: ({ view }) => view.name.startsWith('ensemble'),
       onChange: () => this.#callReferee.review(),
     });
     this.#callReferee = new CallReferee(world, this.#libraryReferee);
@@ -140,7 +141,7 @@ class Simulation {
   }
 
   /** The weather ends: workers take work again, and everything has time to come to rest before the router is ended. */
-  #calm(shell: Shell, traffic: Traffic): void {
+  #calm(shell: OpenedShell, traffic: Traffic): void {
     const world = this.#world;
     world.isCalm = true;
     this.#repository.calm();
@@ -166,7 +167,7 @@ class Simulation {
     });
   }
 
-  async #end(shell: Shell): Promise<void> {
+  async #end(shell: OpenedShell): Promise<void> {
     if (this.#world.isEnding) return;
     this.#world.isEnding = true;
     await shell.end();

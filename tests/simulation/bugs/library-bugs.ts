@@ -1,5 +1,6 @@
 /** Keepers and registries with one bug each. */
 import {
+  type ContextUse,
   Keeper,
   type KeeperAction,
   type KeeperConfig,
@@ -16,7 +17,6 @@ import {
   type TrafficCatalogueParts,
 } from '@millrace/router/catalogue';
 import type { DrivenKeeper } from '@millrace/router/internal';
-import type { ContextUse } from '../referees/judged-keeper.ts';
 import type { Deciders } from '../shell.ts';
 
 /** A correct keeper behind a faulty layer. */

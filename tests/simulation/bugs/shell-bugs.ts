@@ -1,6 +1,8 @@
 /** Shells with one bug each, planted at a seam between two of its parts. */
 import type { Deciders, ShellSeams } from '../shell.ts';
 
+type Runner = NonNullable<ReturnType<ShellSeams['runnerOf']>>;
+
 /** The real thing with some of its methods replaced. */
 function bentPart<Part extends object>(real: Part, changes: Partial<Part>): Part {
   return new Proxy(real, {
@@ -79,6 +81,52 @@ function seesNoChanges(real: ShellSeams['source']): ShellSeams['source'] {
   });
 }
 
+function losesPartsOfDeadlines(real: ShellSeams['inferPart']): ShellSeams['inferPart'] {
+  return (request, signal, fit) =>
+    real({ ...request, origin: { ...request.origin, deadlineAt: Number.POSITIVE_INFINITY } }, signal, fit);
+}
+
+/** Keeps the cache of a version when another revision replaces it. */
+function keepsCaches(real: ShellSeams['runnerOf']): ShellSeams['runnerOf'] {
+  const kept = new Map<string, Runner>();
+  return (model, definition, version) => {
+    const runner = real(model, definition, version);
+    if (definition.cache === undefined || runner === undefined) return runner;
+    const key = `${definition.name}:${version.version}`;
+    const first = kept.get(key) ?? runner;
+    kept.set(key, first);
+    return bentPart(first, { forget: () => {} });
+  };
+}
+
+/** Does not hear that a sequence ends, nor that another one starts under the same id. */
+function continuesEndedSequences(real: ShellSeams['runnerOf']): ShellSeams['runnerOf'] {
+  return (model, definition, version) => {
+    const runner = real(model, definition, version);
+    if (runner === undefined || model.sequencing === undefined) return runner;
+    const started = new Set<string>();
+    return bentPart(runner, {
+      run: (request, signal) => {
+        const { sequence, caller } = request;
+        const key = `${caller} ${sequence?.id}`;
+        const isStart = sequence?.isStart === true && !started.has(key);
+        started.add(key);
+        const bent = { value: { ...sequence, isStart, isEnd: false } };
+        return runner.run(Object.create(request, { sequence: bent }), signal);
+      },
+    });
+  };
+}
+
+function losesSecondAnswers(real: ShellSeams['workers']): ShellSeams['workers'] {
+  return bentPart(real, {
+    batchProgressed: (message) => {
+      if (message.sequence === 2) message.region.release();
+      else real.batchProgressed(message);
+    },
+  });
+}
+
 export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string, Partial<Deciders>>([
   ['a data plane that does not hear of the exit of workers', { seams: { workers: losesExits } }],
   ['a data plane that overrates the credit of workers', { seams: { workers: overratesCredit } }],
@@ -88,4 +136,8 @@ export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string,
   ['a fleet that does not cancel the time limit of loads', { seams: { fleetClock: keepsLoadLimits } }],
   ['a library that forgets some requests that wait for a load', { seams: { demand: forgetsDemand } }],
   ['a library that does not see that files change', { seams: { source: seesNoChanges } }],
+  ['an ensemble whose steps lose the deadline of the caller', { seams: { inferPart: losesPartsOfDeadlines } }],
+  ['a cache that outlives the revision of its model', { seams: { runnerOf: keepsCaches } }],
+  ['a sequence whose state survives its end', { seams: { runnerOf: continuesEndedSequences } }],
+  ['a stream that loses the second answer', { seams: { workers: losesSecondAnswers } }],
 ]);

@@ -1,6 +1,6 @@
 /** Sends calls through the data plane's interface, and has what comes back judged. */
 import { Cancellation, type CancelReason, InferenceError, type Tensor } from '@millrace/protocol';
-import type { InferAnswer } from '@millrace/router';
+import type { InferAnswer, InferRequest, SequenceStep } from '@millrace/router';
 import { type LiveDataPlane, noTrail } from '@millrace/router/internal';
 import { int32Bytes, rowValue, textRows } from '../lane/rows.ts';
 import type { CallReferee, SimulatedCall } from '../referees/call-referee.ts';
@@ -20,13 +20,14 @@ export interface SentCall extends SimulatedCall {
   readonly textLengths: readonly number[];
   /** It has an input that applies to the whole run, so it runs alone. */
   readonly isAlone: boolean;
+  readonly sequenceStep: SequenceStep | undefined;
 }
 
 export class Callers {
   readonly #world: SimulatedWorld;
   readonly #dataPlane: LiveDataPlane;
   readonly #referee: CallReferee;
-  readonly #open = new Map<number, Cancellation>();
+  readonly #open = new Map<number, { cancel(reason: CancelReason): void }>();
 
   constructor(world: SimulatedWorld, dataPlane: LiveDataPlane, referee: CallReferee) {
     this.#world = world;
@@ -35,54 +36,72 @@ export class Callers {
   }
 
   ask(call: SentCall): void {
-    const { deadlineAt, caller, priority, queueTimeoutMs } = call;
     const world = this.#world;
     world.note('call', call);
     this.#referee.begun(call);
-    const cancellation = new Cancellation();
-    this.#open.set(call.id, cancellation);
     const inputs = inputsOf(call);
-    const request = {
-      target: {
-        model: call.address,
-        version: '',
-        id: `${call.id}`,
-        parameters: new Map(),
-        outputs: [],
-        sequence: undefined,
+    if (call.model.kind === 'decoupled') this.#stream(call, inputs);
+    else {
+      const cancellation = new Cancellation();
+      this.#open.set(call.id, cancellation);
+      this.#dataPlane.inference.infer(requestOf(call, inputs), cancellation).then(
+        (answer) => {
+          this.#ended(call, inputs);
+          world.judge(() => this.#referee.answered(call.id, answer));
+          this.#use(call, answer);
+        },
+        (error: unknown) => {
+          this.#ended(call, inputs);
+          this.#refused(call, error);
+        },
+      );
+    }
+  }
+
+  /** A stream of one request, whose answers are taken one after the other. */
+  #stream(call: SentCall, inputs: readonly Tensor[]): void {
+    const { random, timeline } = this.#world;
+    const stream = this.#dataPlane.inference.openStream({
+      limits: { requestsMax: 10, slotWaitRequestsMax: 10, slotWaitBytesMax: 10_000 },
+      memory: { hasRoomToKeep: () => true, count: () => {}, give: () => {} },
+      listener: {
+        onOutput: ({ result, isFinal }) => {
+          if (result instanceof InferenceError) this.#refused(call, result);
+          else if (result.isEnd === true) this.#world.judge(() => this.#referee.gaveAll(call.id));
+          else this.#world.judge(() => this.#referee.gavePart(call.id, result));
+          if (!(result instanceof InferenceError)) result.release();
+          if (!isFinal) timeline.after(random.integer(0, 3), () => stream.grant(1));
+        },
+        onHold: () => {},
+        onEnd: () => this.#open.delete(call.id),
       },
-      inputs,
-      origin: { caller, deadlineAt, queueTimeoutMs, priority, trail: noTrail },
-    };
-    this.#dataPlane.inference.infer(request, cancellation).then(
-      (answer) => {
-        this.#ended(call, inputs);
-        world.judge(() => this.#referee.answered(call.id, answer));
-        this.#use(call, answer);
-      },
-      (error: unknown) => {
-        this.#ended(call, inputs);
-        world.judge(() => {
-          if (!(error instanceof InferenceError)) throw error;
-          world.count(`caller: ${error.code}`);
-          this.#referee.refused(call.id, error);
-        });
-      },
-    );
+    });
+    this.#open.set(call.id, stream);
+    stream.input({ request: () => requestOf(call, inputs), onDone: () => overwrite(inputs) });
+    stream.endInput();
+    stream.grant(1);
   }
 
   cancel(id: number, reason: CancelReason): void {
-    const cancellation = this.#open.get(id);
-    if (cancellation === undefined) return;
+    const open = this.#open.get(id);
+    if (open === undefined) return;
     this.#world.note('cancel', { id, reason });
     this.#referee.cancelled(id, reason);
-    cancellation.cancel(reason);
+    open.cancel(reason);
+  }
+
+  #refused(call: SentCall, error: unknown): void {
+    this.#world.judge(() => {
+      if (!(error instanceof InferenceError)) throw error;
+      this.#world.count(`caller: ${error.code}`);
+      this.#referee.refused(call.id, error);
+    });
   }
 
   /** The memory of its inputs is used for something else as soon as a call has ended. */
   #ended({ id }: SentCall, inputs: readonly Tensor[]): void {
     this.#open.delete(id);
-    for (const { data } of inputs) data.fill(otherBytes);
+    overwrite(inputs);
   }
 
   /** Some callers are slow to write an answer: it stays as it is until they release it. */
@@ -99,12 +118,40 @@ export class Callers {
   }
 }
 
-function inputsOf({ question, rows, width, textLengths, isAlone }: SentCall): readonly Tensor[] {
+function requestOf(call: SentCall, inputs: readonly Tensor[]): InferRequest {
+  const { id, address, deadlineAt, caller, priority, queueTimeoutMs, sequenceStep } = call;
+  return {
+    target: {
+      model: address,
+      version: '',
+      id: `${id}`,
+      parameters: new Map(),
+      outputs: [],
+      sequence: sequenceStep,
+    },
+    inputs,
+    origin: { caller, deadlineAt, queueTimeoutMs, priority, trail: noTrail },
+  };
+}
+
+function inputsOf({ model, question, rows, width, textLengths, isAlone }: SentCall): readonly Tensor[] {
   const values = Array.from({ length: rows * width }, (_, index) => rowValue(question, Math.floor(index / width)));
+  const isBatched = model.kind !== 'decoupled';
+  const [xShape, textShape] = isBatched
+    ? [
+        [rows, width],
+        [rows, 1],
+      ]
+    : [[rows], [rows]];
   const inputs: Tensor[] = [
-    { name: 'x', datatype: 'INT32', shape: [rows, width], data: int32Bytes(values) },
-    { name: 'text', datatype: 'BYTES', shape: [rows, 1], data: textRows(question, textLengths) },
+    { name: 'x', datatype: 'INT32', shape: xShape as number[], data: int32Bytes(values) },
+    { name: 'text', datatype: 'BYTES', shape: textShape as number[], data: textRows(question, textLengths) },
   ];
   const mode: Tensor = { name: 'mode', datatype: 'INT32', shape: [1], data: int32Bytes([1]) };
   return isAlone ? [...inputs, mode] : inputs;
+}
+
+/** The caller uses the memory for something else. */
+function overwrite(inputs: readonly Tensor[]): void {
+  for (const { data } of inputs) data.fill(otherBytes);
 }

@@ -1,14 +1,15 @@
 /** Everything that comes from outside: requests in bursts and floods, cancels, files and traffic that change. */
 import type { SimulatedLane } from '../lane/simulated-lane.ts';
-import type { SimulatedModel } from '../repository/layout.ts';
+import type { WorldModel } from '../repository/layout.ts';
 import type { SimulatedRepository } from '../repository/simulated-repository.ts';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
-import type { Callers } from './callers.ts';
+import type { Callers, SentCall } from './callers.ts';
 import { labels, type Operator } from './operator.ts';
+import { Sequences } from './sequences.ts';
 
 export interface TrafficParts {
   readonly world: SimulatedWorld;
-  readonly models: readonly SimulatedModel[];
+  readonly models: readonly WorldModel[];
   readonly repository: SimulatedRepository;
   readonly lane: SimulatedLane;
   readonly callers: Callers;
@@ -18,18 +19,20 @@ export interface TrafficParts {
 }
 
 interface Target {
-  readonly model: SimulatedModel;
+  readonly model: WorldModel;
   readonly address: string;
 }
 
 export class Traffic {
   readonly #parts: TrafficParts;
   readonly #world: SimulatedWorld;
+  readonly #sequences: Sequences;
   #callCount = 0;
 
   constructor(parts: TrafficParts) {
     this.#parts = parts;
     this.#world = parts.world;
+    this.#sequences = new Sequences(parts.world.random);
     // Requests that come before anything is loaded show little.
     const { timeline, random, weather } = this.#world;
     timeline.after(random.integer(0, weather.loadMsMax), () => this.#scheduleBurst());
@@ -67,12 +70,12 @@ export class Traffic {
     if (random.chance(weather.unreadable)) repository.setUnreadable(name, random.chance(0.5));
     // A router that ends takes no orders any more.
     if (this.#world.isEnding) return;
-    if (random.chance(weather.trafficChange)) void operator.changeTraffic(name);
+    if (random.chance(weather.trafficChange)) void operator.changeTraffic(random.pick(models));
     if (random.chance(weather.pinned)) void operator.pin(name);
     if (random.chance(weather.breakerClosed)) operator.closeBreaker();
   }
 
-  #changeModel(model: SimulatedModel): void {
+  #changeModel(model: WorldModel): void {
     const { repository } = this.#parts;
     const { random } = this.#world;
     if (!repository.has(model.name)) repository.add(model);
@@ -103,24 +106,56 @@ export class Traffic {
     const id = this.#callCount;
     const isOdd = random.chance(weather.oddRequest);
     const timeoutMs = random.chance(weather.deadlineRequest) ? random.integer(isOdd ? -5 : 1, 200) : Infinity;
-    const rows = random.chance(0.7) ? 1 : random.integer(1, isOdd || model.isSplit ? 12 : 3);
-    truth.decide(id, random, weather);
+    // Callers of a cached model ask the same questions again.
+    const question = model.cache === 'none' ? id : cachedQuestionMin + random.integer(0, 15);
+    if (model.cache === 'none') truth.decide(question, random, weather);
+    const isPlain = model.kind === 'plain';
+    const rowsMax = !isPlain ? (model.kind === 'ensemble' ? 3 : 1) : isOdd || model.isSplit ? 12 : 3;
+    const form = model.cache === 'none' ? this.#form(rowsMax, isOdd) : cachedForm(question, weather.hasGroups);
+    const sequence = model.kind === 'sequence' ? this.#sequences.next(caller, question) : undefined;
     this.#parts.callers.ask({
+      ...form,
       id,
       model,
       address,
-      question: id,
-      rows,
-      width: weather.hasGroups ? random.pick([1, 1, 2]) : 1,
-      textLengths: Array.from({ length: rows }, () => random.integer(0, isOdd ? 200 : 20)),
+      question,
+      width: model.kind === 'decoupled' ? 1 : form.width,
       deadlineAt: timeline.nowMs + timeoutMs,
       caller,
       priority: random.integer(0, isOdd ? 9 : 3),
       queueTimeoutMs: random.chance(weather.queueTimeoutRequest) ? random.integer(1, 100) : Infinity,
-      isAlone: weather.aloneEvery > 0 && id % weather.aloneEvery === 0,
+      isAlone: isPlain && model.cache === 'none' && weather.aloneEvery > 0 && id % weather.aloneEvery === 0,
+      step: sequence?.step,
+      sequenceStep: sequence?.sent,
     });
     if (!random.chance(weather.cancelledRequest)) return;
     const reason = random.chance(0.8) ? 'cancelled' : 'deadline-exceeded';
     timeline.after(random.integer(0, 100), () => this.#parts.callers.cancel(id, reason));
   }
+
+  #form(rowsMax: number, isOdd: boolean): Form {
+    const { random, weather } = this.#world;
+    const rows = random.chance(0.7) ? 1 : random.integer(1, rowsMax);
+    return {
+      rows,
+      width: weather.hasGroups ? random.pick([1, 1, 2]) : 1,
+      textLengths: Array.from({ length: rows }, () => random.integer(0, isOdd ? 200 : 20)),
+    };
+  }
+}
+
+/** The size of a request. */
+type Form = Pick<SentCall, 'rows' | 'width' | 'textLengths'>;
+
+/** Far from the questions that are asked once. */
+const cachedQuestionMin = 900_000;
+
+/** The same for everybody who asks the question. */
+function cachedForm(question: number, hasGroups: boolean): Form {
+  const rows = 1 + (question % 3);
+  return {
+    rows,
+    width: hasGroups ? 1 + (question % 2) : 1,
+    textLengths: Array.from({ length: rows }, (_, row) => (question + row) % 20),
+  };
 }

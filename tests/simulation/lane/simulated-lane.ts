@@ -88,6 +88,8 @@ export class SimulatedLink implements WorkerLink {
   send(message: ToWorker): void {
     const { world, referee } = this.#parts;
     if (this.#isGone) {
+      // Decided before the router heard of the end.
+      if (message.kind === 'dispatch') this.worker.noteLate(message);
       if ('region' in message) message.region.release();
       return;
     }

@@ -2,19 +2,13 @@
  * A worker process. It holds what it is sent in a queue and does one thing at a time, in order; a concurrent one begins
  * every batch at once.
  */
-import type {
-  BatchTensor,
-  DispatchMessage,
-  FromWorker,
-  LoadMessage,
-  LoadSpec,
-  ToWorker,
-  UnloadMessage,
-} from '@millrace/protocol';
+import type { DispatchMessage, FromWorker, LoadMessage, LoadSpec, ToWorker, UnloadMessage } from '@millrace/protocol';
 import { stampFrom } from '../repository/definitions.ts';
 import { claim } from '../world/truth.ts';
 import { mebibyte } from '../world/weather.ts';
-import { hopValue, int32Bytes, int32Values, questionOf, takeTextQuestions } from './rows.ts';
+import { batchInput, outputsOf, questionsIn, rowValues, writeOutputs } from './model-run.ts';
+import { questionOf, takeTextQuestions } from './rows.ts';
+import { SimulatedCalls } from './simulated-calls.ts';
 import type { SimulatedLaneParts, SimulatedLink } from './simulated-lane.ts';
 import { SimulatedRegion } from './simulated-region.ts';
 
@@ -24,6 +18,9 @@ const processBytes: number = 48 * mebibyte;
 interface Batch {
   readonly message: DispatchMessage;
   readonly questions: readonly number[];
+  /** Of a decoupled model: how many answers it may give, and has given. */
+  credit: number;
+  given: number;
 }
 
 export class SimulatedWorker {
@@ -35,6 +32,7 @@ export class SimulatedWorker {
   readonly #questions = new Map<number, readonly number[]>();
   readonly #cancelled = new Set<number>();
   readonly #models = new Map<number, LoadSpec>();
+  readonly #calls: SimulatedCalls;
   /** What it is to load, by handle. */
   readonly #specs = new Map<number, LoadSpec>();
   #isAlive: boolean = true;
@@ -50,6 +48,7 @@ export class SimulatedWorker {
     this.#parts = parts;
     this.#link = link;
     const { random, weather, timeline } = parts.world;
+    this.#calls = new SimulatedCalls(parts.world, (message) => this.#isAlive && this.#say(message));
     this.#isSick = random.chance(weather.sickWorker);
     this.#isDeaf = random.chance(weather.deafWorker);
     this.setCredit(random.integer(1, 4));
@@ -72,11 +71,17 @@ export class SimulatedWorker {
   noteDispatch(message: DispatchMessage): void {
     const { world } = this.#parts;
     const spec = this.#specs.get(message.model);
-    const questions = spec === undefined ? [] : questionsOf(message, spec);
+    const questions = spec === undefined ? [] : questionsIn(message, spec);
     this.#questions.set(message.batch, questions);
     world.truth.noteBatch(questions);
     // The router does not know yet that it sends to a dead one.
     if (!this.#isAlive) world.truth.noteMisfortune(questions);
+  }
+
+  /** Sent after it has ended: the router takes it for lost with the worker. */
+  noteLate(message: DispatchMessage): void {
+    this.noteDispatch(message);
+    this.#parts.world.truth.noteLost(this.#questions.get(message.batch) ?? []);
   }
 
   take(message: ToWorker): void {
@@ -88,7 +93,7 @@ export class SimulatedWorker {
         this.#tasks.push(message);
         break;
       case 'dispatch':
-        this.#tasks.push({ message, questions: this.#checked(message) });
+        this.#tasks.push({ message, questions: this.#checked(message), credit: 0, given: 0 });
         break;
       case 'cancel':
         this.#cancel(message.batch);
@@ -97,9 +102,12 @@ export class SimulatedWorker {
         this.#tasks.push(message);
         break;
       case 'grant':
+        this.#grant(message.batch, message.answers);
+        break;
       case 'call-answered':
       case 'call-failed':
-        throw new Error(`a worker was sent ${message.kind}, which no model of this world has a use for`);
+        if (!this.#isStuck) this.#calls.take(message);
+        break;
     }
     this.#next();
   }
@@ -202,10 +210,64 @@ export class SimulatedWorker {
       if (truth.has(questions, 'poison')) this.die();
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
-      const isFailing = this.#isSick && !world.isCalm && random.chance(0.8);
-      if (isFailing || truth.has(questions, 'failing')) this.#fail(batch);
-      else this.#end(batch, this.#answer(message, spec, runMs));
-      if (isFatalAfterwards) this.#trouble();
+      this.#proceed(batch, spec, runMs, isFatalAfterwards);
+    });
+  }
+
+  /** The run has done its own work; it may have to ask another model. */
+  #proceed(batch: Batch, spec: LoadSpec, runMs: number, isFatalAfterwards: boolean): void {
+    const { message, questions } = batch;
+    const { callee } = this.#parts.repository.mustFile(stampFrom(spec.path)).model;
+    if (callee === undefined) {
+      this.#conclude(batch, spec, runMs, isFatalAfterwards);
+      return;
+    }
+    this.#calls.begin(message.batch, callee, questions[0] as number, (isAnswered) => {
+      if (isAnswered) this.#conclude(batch, spec, runMs, isFatalAfterwards);
+      else this.#fail(batch);
+    });
+  }
+
+  #conclude(batch: Batch, spec: LoadSpec, runMs: number, isFatalAfterwards: boolean): void {
+    const { world } = this.#parts;
+    const isFailing = this.#isSick && !world.isCalm && world.random.chance(0.8);
+    if (isFailing || world.truth.has(batch.questions, 'failing')) this.#fail(batch);
+    else if (spec.isDecoupled === true) this.#giveNext(batch, spec);
+    else this.#end(batch, this.#answer(batch.message, spec, runMs));
+    if (isFatalAfterwards) this.#trouble();
+  }
+
+  #grant(batch: number, answers: number): void {
+    const task = this.#tasks.find((one) => 'questions' in one && one.message.batch === batch) as Batch | undefined;
+    const held = this.#running.get(batch) ?? task;
+    if (held !== undefined) held.credit += answers;
+  }
+
+  /** Gives the answers of a decoupled model one after the other, as far as it has credit; then its end. */
+  #giveNext(batch: Batch, spec: LoadSpec): void {
+    const { world } = this.#parts;
+    const { message, questions } = batch;
+    world.timeline.after(world.random.integer(1, 5), () => {
+      if (!this.#isAlive || this.#isStuck || this.#running.get(message.batch) !== batch) return;
+      if (batch.given === answerCount(questions[0] as number)) {
+        const region = new SimulatedRegion(world, 0, `of the end of batch ${message.batch}`);
+        this.#end(batch, { kind: 'answered', batch: message.batch, outputs: [], region, runMicros: 0 });
+        return;
+      }
+      if (batch.credit > 0) {
+        batch.credit -= 1;
+        batch.given += 1;
+        const region = this.#regionFor(message, `of answer ${batch.given} to batch ${message.batch}`);
+        const outputs = outputsOf(message.inputs, spec, stampFrom(spec.path), batch.given);
+        this.#say({
+          kind: 'partial-answer',
+          batch: message.batch,
+          sequence: batch.given,
+          outputs: writeOutputs(outputs, message.outputs, spec, region),
+          region,
+        });
+      }
+      this.#giveNext(batch, spec);
     });
   }
 
@@ -228,22 +290,23 @@ export class SimulatedWorker {
     });
   }
 
-  #answer({ batch, inputs, outputs }: DispatchMessage, spec: LoadSpec, runMs: number): FromWorker {
-    const values = rowsOf(inputs, spec).map((value) => value + hopValue);
-    const stamps = values.map(() => stampFrom(spec.path));
-    const columns = [values, stamps];
-    const region = new SimulatedRegion(this.#parts.world, 8 * values.length, `of the answer to batch ${batch}`);
-    const tensors = outputs.map((index, position): BatchTensor => {
-      const bytes = int32Bytes(columns[index] ?? []);
-      region.bytes.set(bytes, position * bytes.length);
-      const data = region.bytes.subarray(position * bytes.length, (position + 1) * bytes.length);
-      return { index, shape: [values.length, 1], data };
-    });
-    return { kind: 'answered', batch, outputs: tensors, region, runMicros: runMs * 1000 };
+  #answer(message: DispatchMessage, spec: LoadSpec, runMs: number): FromWorker {
+    const { batch, inputs } = message;
+    const region = this.#regionFor(message, `of the answer to batch ${batch}`);
+    const values = outputsOf(inputs, spec, stampFrom(spec.path));
+    const outputs = writeOutputs(values, message.outputs, spec, region);
+    return { kind: 'answered', batch, outputs, region, runMicros: runMs * 1000 };
+  }
+
+  /** Room for four bytes of each wanted output and row; there are no more rows than bytes of `x`. */
+  #regionFor({ inputs, outputs }: DispatchMessage, title: string): SimulatedRegion {
+    const bytes = inputs.reduce((most, { data }) => Math.max(most, data.length), 0);
+    return new SimulatedRegion(this.#parts.world, bytes * outputs.length, title);
   }
 
   #end({ message: { batch } }: Batch, message: FromWorker): void {
     this.#running.delete(batch);
+    this.#calls.batchEnded(batch);
     this.#say(message);
     this.#next();
   }
@@ -280,8 +343,8 @@ export class SimulatedWorker {
     const spec = this.#specs.get(message.model);
     if (spec === undefined) return [];
     world.judge(() => {
-      const rows = rowsOf(message.inputs, spec).map(questionOf);
-      const texts = takeTextQuestions(inputOf(message.inputs, spec, 'text').data);
+      const rows = rowValues(message.inputs, spec).map(questionOf);
+      const texts = takeTextQuestions(batchInput(message.inputs, spec, 'text').data);
       claim(rows.length > 0, `batch ${message.batch} has no rows`);
       claim(`${texts}` === `${rows}`, `batch ${message.batch} has rows of ${rows}, but texts of ${texts}`);
     });
@@ -293,21 +356,7 @@ function skipped(batch: number): FromWorker {
   return { kind: 'failed', batch, code: 'cancelled', message: 'skipped' };
 }
 
-function inputOf(inputs: readonly BatchTensor[], spec: LoadSpec, name: string): BatchTensor {
-  const index = spec.inputs.findIndex((input) => input.name === name);
-  const tensor = inputs.find((input) => input.index === index);
-  if (tensor === undefined) throw new Error(`a batch of ${spec.name} has no input ${name}`);
-  return tensor;
-}
-
-/** The first value of each row of `x`. */
-function rowsOf(inputs: readonly BatchTensor[], spec: LoadSpec): readonly number[] {
-  const { shape, data } = inputOf(inputs, spec, 'x');
-  const width = shape[1] ?? 1;
-  const values = int32Values(data);
-  return values.filter((_, index) => index % width === 0);
-}
-
-function questionsOf({ inputs }: DispatchMessage, spec: LoadSpec): readonly number[] {
-  return [...new Set(rowsOf(inputs, spec).map(questionOf))];
+/** How many answers a decoupled model gives. */
+export function answerCount(question: number): number {
+  return question % 4;
 }

@@ -6,20 +6,44 @@
 import { type ErrorCode, errorCatalogue, type InferenceError } from '@millrace/protocol';
 import type { InferAnswer } from '@millrace/router';
 import type { ServedModel } from '@millrace/router/catalogue';
+import { sequenceState } from '../lane/model-run.ts';
 import { hopValue, int32Values, rowValue } from '../lane/rows.ts';
-import type { SimulatedModel } from '../repository/layout.ts';
+import { answerCount } from '../lane/simulated-worker.ts';
+import type { WorldModel } from '../repository/layout.ts';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 import { claim } from '../world/truth.ts';
 import type { LibraryReferee } from './library-referee.ts';
 
+/** A sequence as its caller knows it. */
+export interface SimulatedSequence {
+  readonly startQuestion: number;
+  /** Steps that were answered. */
+  answered: number;
+  /** Who ran the last of them. */
+  stamp: number;
+  /** The first step that was refused: no later one may be answered; Infinity: none. */
+  brokenAt: number;
+  /** What its later steps find is not known. */
+  isUnsure: boolean;
+}
+
+/** One of its steps, by position from 1. */
+export interface SimulatedStep {
+  readonly sequence: SimulatedSequence;
+  readonly index: number;
+  readonly isStart: boolean;
+}
+
 /** What a caller asks for: `model`, `model:version` or `model@label`. */
 export interface SimulatedCall {
   readonly id: number;
-  readonly model: SimulatedModel;
+  readonly model: WorldModel;
   readonly address: string;
   readonly question: number;
   readonly rows: number;
   readonly deadlineAt: number;
+  /** Its step in a sequence. */
+  readonly step: SimulatedStep | undefined;
 }
 
 interface CallRecord {
@@ -27,13 +51,16 @@ interface CallRecord {
   readonly startedAt: number;
   /** The versions that the address stands for; undefined: the highest that there is. */
   readonly targets: readonly string[] | undefined;
-  /** Versions that the address meant at some time since it began, and the stamps of those that were served. */
+  /** Versions that were meant at some time since it began, of its model and of the steps of that; as `name:version`. */
   readonly meant: Set<string>;
+  /** The stamps of those that were served and may have given the answer. */
   readonly stamps: Set<number>;
   /** At some time nothing of what it asks for could be had; a version that it meant was not served. */
   wasUnavailable: boolean;
   wasUnserved: boolean;
   cancelled: { readonly at: number; readonly reason: ErrorCode } | undefined;
+  /** Answers of a decoupled model so far. */
+  partialCount: number;
 }
 
 /** The traffic of one model as operators want it. */
@@ -44,6 +71,8 @@ export interface WantedTraffic {
 
 /** Timers fire up to a millisecond early. */
 const timerMs = 1;
+/** The time that the caller of a stream takes to read the outputs before the last one. */
+const streamMs = 20;
 /** Fewer rows than this fit a batch of every model. */
 const rowsMaxMin = 3;
 
@@ -72,6 +101,7 @@ export class CallReferee {
       wasUnavailable: false,
       wasUnserved: false,
       cancelled: undefined,
+      partialCount: 0,
     };
     this.#open.set(call.id, record);
     this.#review(record);
@@ -88,33 +118,39 @@ export class CallReferee {
   }
 
   answered(id: number, answer: InferAnswer): void {
-    const { call, meant, stamps } = this.#end(id);
-    const { truth } = this.#world;
-    const nature = truth.natureOf(call.question);
-    claim(nature === 'plain', `call ${id} is answered, but no worker can answer it: it is ${nature}`);
-    claim(answer.model === call.model.name, `call ${id} for ${call.address} is answered by ${answer.model}`);
-    claim(
-      meant.has(answer.version),
-      `call ${id} for ${call.address} is answered by version ${answer.version}, and meant ${[...meant]}`,
-    );
+    const record = this.#end(id);
+    const { call } = record;
+    this.#claimAnswerable(record, answer);
     const stamp = this.claimRows(call, answer);
-    claim(stamps.has(stamp), `call ${id} is answered by file ${stamp}; served since it began: ${[...stamps]}`);
+    if (call.step === undefined) this.#claimServed(record, stamp);
+    else this.#claimStep(record, call.step, stamp, answer);
+  }
+
+  /** One of several answers. */
+  gavePart(id: number, answer: InferAnswer): void {
+    const record = this.#open.get(id);
+    claim(record !== undefined, `call ${id} got an answer after its end`);
+    record.partialCount += 1;
+    this.#claimAnswerable(record, answer);
+    this.#claimServed(record, this.claimRows(record.call, answer, record.partialCount));
+  }
+
+  gaveAll(id: number): void {
+    const { call, partialCount } = this.#end(id);
+    const expected = answerCount(call.question);
+    claim(partialCount === expected, `call ${id} got ${partialCount} answers of ${expected}`);
   }
 
   /** The answer holds the rows of the call and no others; also later, until it is released. Returns who ran them. */
-  claimRows({ id, question, rows }: SimulatedCall, { outputs }: InferAnswer): number {
-    const valuesOf = (name: string): readonly number[] => {
-      const tensor = outputs.find((output) => output.name === name);
-      claim(tensor !== undefined, `the answer to call ${id} has no output ${name}`);
-      claim(`${tensor.shape}` === `${rows},1`, `output ${name} of call ${id} has shape ${tensor.shape}`);
-      return int32Values(tensor.data);
-    };
-    const expected = Array.from({ length: rows }, (_, row) => rowValue(question, row) + hopValue);
-    claim(`${valuesOf('y')}` === `${expected}`, `call ${id} got other rows than its own: ${valuesOf('y')}`);
-    const [stamp = 0, ...others] = valuesOf('by');
+  claimRows({ id, model, question, rows }: SimulatedCall, { outputs }: InferAnswer, hops = hopsOf(model)): number {
+    const values = valuesOf(outputs, 'y');
+    const expected = Array.from({ length: rows }, (_, row) => rowValue(question, row) + hops * hopValue);
+    claim(`${values}` === `${expected}`, `call ${id} got other rows than its own: ${values}`);
+    const [stamp = 0, ...others] = valuesOf(outputs, 'by');
+    // Parts of a request may be run by several revisions, each of them served at its time.
     claim(
-      others.every((other) => other === stamp),
-      `the rows of call ${id} were run by different files`,
+      model.isSplit || others.every((other) => other === stamp),
+      `the rows of call ${id} were run by several files`,
     );
     return stamp;
   }
@@ -130,15 +166,29 @@ export class CallReferee {
     const { call, cancelled, wasUnavailable, wasUnserved } = record;
     const said = `call ${id} for ${call.address} is refused as ${code} (${message})`;
     claim(code in errorCatalogue && code !== 'internal', `${said}, which is no reason`);
-    if (code === 'unknown-model') claim(wasUnavailable, `${said}, but was to be had all the time`);
-    if (code === 'model-not-ready') claim(wasUnserved, `${said}, but was served all the time`);
-    if (code === 'cancelled') claim(cancelled?.reason === code, `${said}, but nobody cancelled it`);
+    // A step is refused for what became of those before it.
+    const isLater = call.step?.isStart === false;
+    const isLost = this.#library.hasLost(call.model.name);
+    // A step that waited for a slot while its model lost all workers is told that the model is unknown.
+    const isGone = wasUnavailable || (isLost && call.step !== undefined);
+    if (code === 'unknown-model') claim(isLater || isGone, `${said}, but was to be had all the time`);
+    const isUnserved = wasUnserved || isLost;
+    if (code === 'model-not-ready') claim(isLater || isUnserved, `${said}, but was served all the time`);
+    const isCancelled = cancelled?.reason === code || isLater;
+    if (code === 'cancelled') claim(isCancelled, `${said}, but nobody cancelled it`);
     if (code === 'draining') claim(isEnding, `${said}, but nobody ended the router`);
-    if (code === 'invalid-request') claim(call.rows > rowsMaxMin, `${said}, but it is valid`);
+    const isInvalid = call.rows > rowsMaxMin || isLater;
+    if (code === 'invalid-request') claim(isInvalid, `${said}, but it is valid`);
     if (code === 'deadline-exceeded') {
       claim(cancelled?.reason === code || nowMs >= call.deadlineAt - timerMs, `${said}, but it had time left`);
     }
-    truth.claimJust(call.question, code, call.model.isConcurrent);
+    const { step } = call;
+    if (step !== undefined) noteRefusedStep(step, wasUnserved || wasUnavailable);
+    if (!isLater) {
+      // A run that calls another model may have to wait for it.
+      const isSolitary = call.model.isConcurrent && call.model.callee === undefined;
+      truth.claimJust(call.question, code, isSolitary);
+    }
   }
 
   atEnd(): void {
@@ -152,25 +202,72 @@ export class CallReferee {
     this.#open.delete(id);
     const { call, cancelled, startedAt } = record;
     const dueAt = Math.max(call.deadlineAt, startedAt);
-    claim(nowMs <= dueAt + timerMs, `call ${id} ended at ${nowMs}, after its deadline at ${call.deadlineAt}`);
-    claim(
-      cancelled === undefined || nowMs === cancelled.at,
-      `call ${id} was cancelled at ${cancelled?.at}, and goes on`,
-    );
+    const slackMs = call.model.kind === 'decoupled' ? streamMs : 0;
+    const isInTime = nowMs <= dueAt + timerMs + slackMs;
+    claim(isInTime, `call ${id} ended at ${nowMs}, after its deadline at ${call.deadlineAt}`);
+    const isObeyed = cancelled === undefined || nowMs <= cancelled.at + slackMs;
+    claim(isObeyed, `call ${id} was cancelled at ${cancelled?.at}, and goes on`);
     return record;
   }
 
+  #claimAnswerable({ call, meant }: CallRecord, { model, version }: InferAnswer): void {
+    const nature = this.#world.truth.natureOf(call.question);
+    const said = `call ${call.id} for ${call.address} is answered`;
+    claim(nature === 'plain', `${said}, but no worker can answer it: it is ${nature}`);
+    claim(model === call.model.name, `${said} by ${model}`);
+    // A sequence stays with the version that has its state.
+    const isMeant = meant.has(`${model}:${version}`) || call.step?.isStart === false;
+    claim(isMeant, `${said} by version ${version}, and meant ${[...meant]}`);
+  }
+
+  #claimServed({ call, stamps }: CallRecord, stamp: number): void {
+    claim(stamps.has(stamp), `call ${call.id} is answered by file ${stamp}; served since it began: ${[...stamps]}`);
+  }
+
+  /** Every step before it was answered, by the same file, and left the state that this one found. */
+  #claimStep(
+    record: CallRecord,
+    { sequence, index, isStart }: SimulatedStep,
+    stamp: number,
+    answer: InferAnswer,
+  ): void {
+    const { id } = record.call;
+    if (sequence.isUnsure) return;
+    if (isStart) this.#claimServed(record, stamp);
+    else claim(stamp === sequence.stamp, `step ${index} of call ${id} is run by file ${stamp}, not ${sequence.stamp}`);
+    const answered = sequence.answered + 1;
+    claim(index === answered, `step ${index} of call ${id} is answered, but ${sequence.answered} before it were`);
+    const isWhole = index < sequence.brokenAt;
+    claim(isWhole, `step ${index} of call ${id} is answered, though step ${sequence.brokenAt} was refused`);
+    const [state] = valuesOf(answer.outputs, 'seq');
+    const expected = sequenceState(sequence.startQuestion, index);
+    claim(state === expected, `step ${index} of call ${id} found the state of another: ${state}, not ${expected}`);
+    sequence.answered = answered;
+    sequence.stamp = stamp;
+  }
+
   #review(record: CallRecord): void {
-    const { call, targets, meant, stamps } = record;
+    const { call, targets } = record;
     const { name } = partsOf(call.address);
-    const isMeant = ({ view }: ServedModel): boolean => targets?.includes(view.version) ?? true;
-    const available = this.#library.availableOf(name).filter(isMeant);
-    const serving = this.#library.servingOf(name).filter(isMeant);
-    for (const { view } of targets === undefined ? available.slice(0, 1) : available) meant.add(view.version);
-    if (available.length === 0) record.wasUnavailable = true;
-    const served = serving.map(({ view }) => view.version);
-    if (served.length === 0 || [...meant].some((version) => !served.includes(version))) record.wasUnserved = true;
-    for (const { view } of serving) stamps.add(Number(view.config.stamp));
+    const { steps } = call.model;
+    if (!this.#isAvailable(record, name, targets)) record.wasUnavailable = true;
+    for (const step of steps) this.#isAvailable(record, step, this.#targetsOf(step));
+    const givers = steps.length === 0 ? [name] : steps.slice(-1);
+    for (const giver of givers) {
+      for (const { view } of this.#library.servingOf(giver)) record.stamps.add(Number(view.config.stamp));
+    }
+  }
+
+  #isAvailable(record: CallRecord, name: string, targets: readonly string[] | undefined): boolean {
+    const isTarget = ({ view }: ServedModel): boolean => targets?.includes(view.version) ?? true;
+    const available = this.#library.availableOf(name).filter(isTarget);
+    for (const { view } of targets === undefined ? available.slice(0, 1) : available) {
+      record.meant.add(`${name}:${view.version}`);
+    }
+    const served = this.#library.servingOf(name).map(({ view }) => `${name}:${view.version}`);
+    const meant = [...record.meant].filter((one) => one.startsWith(`${name}:`));
+    if (meant.length === 0 || meant.some((one) => !served.includes(one))) record.wasUnserved = true;
+    return available.length > 0;
   }
 
   #targetsOf(address: string): readonly string[] | undefined {
@@ -180,6 +277,23 @@ export class CallReferee {
     if (label !== '') return [traffic?.labels.get(label) ?? ''];
     return traffic === undefined || traffic.split.length === 0 ? undefined : traffic.split;
   }
+}
+
+/** A step that was refused before it reached its model left the sequence as it was, which its caller cannot know. */
+function noteRefusedStep({ sequence, index }: SimulatedStep, mayNotHaveReached: boolean): void {
+  if (mayNotHaveReached) sequence.isUnsure = true;
+  else sequence.brokenAt = Math.min(sequence.brokenAt, index);
+}
+
+/** How many models run a row one after the other. */
+function hopsOf({ kind, steps }: WorldModel): number {
+  return kind === 'ensemble' ? steps.length : 1;
+}
+
+function valuesOf(outputs: InferAnswer['outputs'], name: string): readonly number[] {
+  const tensor = outputs.find((output) => output.name === name);
+  claim(tensor !== undefined, `an answer has no output ${name}`);
+  return int32Values(tensor.data);
 }
 
 function partsOf(address: string): { readonly name: string; readonly version: string; readonly label: string } {

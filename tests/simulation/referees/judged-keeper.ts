@@ -1,11 +1,8 @@
 /** A keeper that is watched: the shell drives it as it drives core's, and every event and action passes the referee. */
-import type { Keeper, KeeperAction, KeeperEvent, RevisionId } from '@millrace/core';
+import type { KeeperAction, KeeperEvent, RevisionId } from '@millrace/core';
 import type { DrivenKeeper } from '@millrace/router/internal';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 import type { LibraryReferee } from './library-referee.ts';
-
-/** Where the keeper learns whether a context is used. */
-export type ContextUse = ConstructorParameters<typeof Keeper>[0];
 
 export class JudgedKeeper implements DrivenKeeper {
   readonly #world: SimulatedWorld;

@@ -19,6 +19,8 @@ export interface LinkRecord {
   readonly runMsMax: Map<number, number>;
   /** By batch that is not answered: when it was sent, and for which model. */
   readonly outstanding: Map<number, { readonly model: number; readonly sentAt: number; isCancelled: boolean }>;
+  /** By call to another model that is not answered: the batch that made it. */
+  readonly calls: Map<number, number>;
   /** The batches that ended when one last did. */
   lastEnded: { readonly at: number; readonly batches: number[] };
   credit: number;
@@ -54,6 +56,7 @@ export class LaneReferee {
       models: new Map(),
       runMsMax: new Map(),
       outstanding: new Map(),
+      calls: new Map(),
       lastEnded: { at: 0, batches: [] },
       credit: 0,
       stoppedAt: undefined,
@@ -108,6 +111,19 @@ export class LaneReferee {
         if (held !== undefined) held.isCancelled = true;
         break;
       }
+      case 'grant':
+        claim(
+          link.outstanding.has(message.batch),
+          `process ${link.pid} is given credit for ${message.batch}, which ended`,
+        );
+        break;
+      case 'call-answered':
+      case 'call-failed':
+        claim(
+          link.calls.delete(message.call),
+          `call ${message.call} of process ${link.pid} is answered twice or ended`,
+        );
+        break;
     }
   }
 
@@ -126,12 +142,16 @@ export class LaneReferee {
       case 'failed': {
         const ended = link.outstanding.get(message.batch);
         link.outstanding.delete(message.batch);
+        for (const [call, batch] of link.calls) if (batch === message.batch) link.calls.delete(call);
         if (link.lastEnded.at !== this.#world.nowMs) link.lastEnded = { at: this.#world.nowMs, batches: [] };
         link.lastEnded.batches.push(message.batch);
         const isForgotten = message.kind === 'failed' && message.code === 'unknown-model';
         if (isForgotten && ended !== undefined) link.models.set(ended.model, 'failed');
         break;
       }
+      case 'call':
+        link.calls.set(message.call, message.batch);
+        break;
       case 'gone':
         this.#links.delete(link.pid);
         break;

@@ -56,6 +56,8 @@ export interface LibraryRefereeParts {
   readonly takeMade: (context: ContextName) => readonly ServedModel[];
   /** A revision of the model has no worker left that could run what waits for it. */
   readonly onLost: (model: string) => void;
+  /** Whether the model consists of others. */
+  readonly isEnsemble: (model: ServedModel) => boolean;
   /** Which versions take requests may have changed. */
   readonly onChange: () => void;
 }
@@ -152,6 +154,11 @@ export class LibraryReferee {
       const isUnservable = serving?.models.some((model) => isMeant(model) && this.#unservable.has(model)) === true;
       return isUnservable || (latest?.hasFailed === true && latest.models.some(isMeant));
     });
+  }
+
+  /** No worker could run a revision of the model at some time, so that what waited for it was refused. */
+  hasLost(name: string): boolean {
+    return [...this.#everUnservable].some((key) => key.startsWith(`${name}:`));
   }
 
   /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
@@ -268,6 +275,8 @@ export class LibraryReferee {
         revision.phase = 'in';
         context.serving = revision;
         context.isAside = false;
+        // An ensemble takes requests when its steps do, of which the catalogue is told separately.
+        for (const model of revision.models) if (this.#parts.isEnsemble(model)) this.#unservable.add(model);
         break;
       case 'retire':
         claim(revision.phase === 'in', `revision ${id} retires while it is ${revision.phase}`);

@@ -1,17 +1,19 @@
 /** Model definitions, as the router would have read them from the files of a simulated repository. */
-import type { ModelPolicy } from '@millrace/core';
+import { type ModelPolicy, planEnsemble, type SequencePolicy } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelView, RunSharing } from '@millrace/router';
 import type { ModelDefinition, ModelVersionDefinition } from '@millrace/router/internal';
-import { groupName, type SimulatedModel } from './layout.ts';
+import { int32Bytes } from '../lane/rows.ts';
+import { groupName, type WorldModel } from './layout.ts';
 
 /** One version of a model in its folder. Another content has another stamp. */
 export interface VersionFile {
   readonly stamp: number;
-  readonly name: string;
+  readonly model: WorldModel;
   readonly version: string;
   readonly bytes: number;
   readonly policy: ModelPolicy;
+  readonly sequences: SequencePolicy;
 }
 
 /** The instances of a model, by the least urgent priority level that each takes; Infinity: all. */
@@ -25,6 +27,8 @@ export interface TensorChoice {
   readonly hasOverride: boolean;
 }
 
+type Sequencing = NonNullable<ModelVersionDefinition['sequencing']>;
+
 const anyRows: RunSharing = {
   sharesRuns: true,
   isGuessed: true,
@@ -33,76 +37,131 @@ const anyRows: RunSharing = {
   advice: '',
 };
 
+/** The most rows of a request to an ensemble: every model takes that many. */
+export const ensembleRowsMax = 3;
+
 export function definitionOf(
-  model: SimulatedModel,
+  model: WorldModel,
   files: readonly VersionFile[],
   instances: Instances,
   tensors: TensorChoice,
 ): ModelDefinition {
-  const { name, isShared, isConcurrent } = model;
+  const { name, kind, isShared, isConcurrent, cache } = model;
+  const placements = kind === 'ensemble' ? [] : instances;
   return {
     name,
     path: `/models/${name}`,
-    versions: files.map((file) => versionOf(model, file, tensors)),
-    engine: isConcurrent ? 'pipeline' : 'onnxruntime',
+    versions: files.map((file) => versionOf(file, tensors)),
+    engine: kind === 'ensemble' ? undefined : isConcurrent ? 'pipeline' : 'onnxruntime',
     lane: isConcurrent ? 'pipeline' : 'local',
     workerGroup: isShared ? groupName : name,
     isGroupShared: isShared,
     sharesWorker: true,
     instanceGroups: [],
-    placements: instances.map((priorityMax) => ({ group: name, gpu: undefined, priorityMax, threads: 0 })),
-    instanceCount: instances.length,
+    placements: placements.map((priorityMax) => ({ group: name, gpu: undefined, priorityMax, threads: 0 })),
+    instanceCount: placements.length,
     threads: 1,
     isSpinning: false,
-    cache: undefined,
+    cache: cache === 'none' ? undefined : { isShared: cache === 'all' },
   };
 }
 
 /** Where the content of a version is read from; a worker finds the file by it. */
-export function pathOf({ name, version, stamp }: VersionFile): string {
-  return `/models/${name}/${version}/${stamp}`;
+export function pathOf({ model, version, stamp }: VersionFile): string {
+  return `/models/${model.name}/${version}/${stamp}`;
 }
 
 export function stampFrom(path: string): number {
   return Number(path.slice(path.lastIndexOf('/') + 1));
 }
 
-function versionOf(model: SimulatedModel, file: VersionFile, tensors: TensorChoice): ModelVersionDefinition {
-  const { version, policy } = file;
-  return {
-    version,
-    path: pathOf(file),
-    externalPaths: [],
-    view: viewOf(model, file, tensors),
-    policy,
-    runner: 'queue',
-    ...(model.isConcurrent ? { pipeline: { concurrency: 4 } } : {}),
-  };
+function versionOf(file: VersionFile, tensors: TensorChoice): ModelVersionDefinition {
+  const { model, version, policy } = file;
+  const view = viewOf(file, tensors);
+  const parts = { version, path: pathOf(file), externalPaths: [], view, policy };
+  switch (model.kind) {
+    case 'ensemble':
+      return { ...parts, runner: 'ensemble', ensemble: ensembleOf(model) };
+    case 'sequence':
+      return { ...parts, runner: 'queue', sequencing: sequencingOf(view, file.sequences) };
+    case 'decoupled':
+      return { ...parts, runner: 'queue', pipeline: { concurrency: 4, isDecoupled: true } };
+    case 'plain':
+      return { ...parts, runner: 'queue', ...(model.isConcurrent ? { pipeline: { concurrency: 4 } } : {}) };
+  }
 }
 
-function viewOf({ name, isSplit }: SimulatedModel, file: VersionFile, tensors: TensorChoice): ModelView {
+function viewOf({ model, version, policy, stamp }: VersionFile, tensors: TensorChoice): ModelView {
+  const { name, kind, isSplit } = model;
+  const isBatched = kind !== 'decoupled';
+  const rowShape = isBatched ? [-1, 1] : [-1];
+  const outputNames = kind === 'sequence' ? ['y', 'by', 'seq'] : ['y', 'by'];
   return {
     name,
-    version: file.version,
+    version,
     platform: 'onnxruntime_onnx',
-    inputs: inputsOf(tensors),
-    outputs: [
-      { name: 'y', datatype: 'INT32', shape: [-1, 1] },
-      { name: 'by', datatype: 'INT32', shape: [-1, 1] },
-    ],
-    isBatched: true,
-    rowsMax: file.policy.rowsMax,
+    inputs: inputsOf(kind, tensors),
+    outputs: outputNames.map((output) => ({ name: output, datatype: 'INT32', shape: rowShape })),
+    isBatched,
+    rowsMax: kind === 'ensemble' ? ensembleRowsMax : isBatched ? policy.rowsMax : 1,
     ...(isSplit ? { sharing: anyRows } : {}),
+    ...(kind === 'decoupled' ? { isDecoupled: true } : {}),
     labels: new Map(),
-    config: { stamp: file.stamp },
+    config: { stamp },
   };
 }
 
-function inputsOf({ hasGroups, hasOverride }: TensorChoice): readonly TensorSpec[] {
+function inputsOf(kind: WorldModel['kind'], { hasGroups, hasOverride }: TensorChoice): readonly TensorSpec[] {
+  if (kind === 'decoupled') {
+    return [
+      { name: 'x', datatype: 'INT32', shape: [-1] },
+      { name: 'text', datatype: 'BYTES', shape: [-1] },
+    ];
+  }
   const inputs: TensorSpec[] = [
     { name: 'x', datatype: 'INT32', shape: [-1, hasGroups ? -1 : 1] },
     { name: 'text', datatype: 'BYTES', shape: [-1, 1] },
   ];
   const override: TensorSpec = { name: 'mode', datatype: 'INT32', shape: [1], isOptional: true, hasDefault: true };
-  return hasOverride ? [...inputs, override] : inputs;
+  return hasOverride && kind === 'plain' ? [...inputs, override] : inputs;
+}
+
+/** Each step takes the values of the step before it; all take the texts of the request. */
+function ensembleOf({ steps }: WorldModel): Extract<ModelVersionDefinition, { runner: 'ensemble' }>['ensemble'] {
+  const last = steps.length - 1;
+  const planning = planEnsemble({
+    inputs: ['x', 'text'],
+    outputs: ['y', 'by'],
+    steps: steps.map((model, index) => ({
+      model,
+      version: '',
+      inputs: [
+        { name: 'x', tensor: index === 0 ? 'x' : `y${index - 1}` },
+        { name: 'text', tensor: 'text' },
+      ],
+      outputs:
+        index === last
+          ? [
+              { name: 'y', tensor: 'y' },
+              { name: 'by', tensor: 'by' },
+            ]
+          : [{ name: 'y', tensor: `y${index}` }],
+    })),
+  });
+  if ('problems' in planning) throw new Error(JSON.stringify(planning.problems));
+  return { plan: planning.plan, inflightMax: Number.POSITIVE_INFINITY, labels: new Map(), ownLabels: new Set() };
+}
+
+/** The state of a sequence is its third output: which one it is, and how many steps it had. */
+function sequencingOf(view: ModelView, policy: SequencePolicy): Sequencing {
+  const start: TensorSpec = { name: 'START', datatype: 'INT32', shape: [-1, 1] };
+  const state: TensorSpec = { name: 'STATE', datatype: 'INT32', shape: [-1, 1] };
+  const [no, yes] = [int32Bytes([0]), int32Bytes([1])];
+  return {
+    policy,
+    engineView: { ...view, inputs: [...view.inputs, start, state] },
+    controls: [{ kind: 'start', spec: start, falseData: no, trueData: yes }],
+    states: [{ spec: state, output: 2, initialShape: [1, 1], initialData: no }],
+    stateBytesMax: 1000,
+  };
 }

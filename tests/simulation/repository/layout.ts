@@ -1,9 +1,13 @@
-/** Which models a world has, in which versions, and what shares worker processes. */
+/** Which models a world has, of which kinds and in which versions, and what shares worker processes. */
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 
+/** `sequence`: it keeps state from one step to the next; `decoupled`: it gives any number of answers to a request. */
+export type SimulatedKind = 'plain' | 'sequence' | 'ensemble' | 'decoupled';
+
 /** A model as the world knows it; what its folder holds changes with time. */
-export interface SimulatedModel {
+export interface WorldModel {
   readonly name: string;
+  readonly kind: SimulatedKind;
   /** The most versions that its folder ever has. */
   readonly versionsMax: number;
   /** It shares worker processes with the other models that do. */
@@ -11,20 +15,58 @@ export interface SimulatedModel {
   readonly isConcurrent: boolean;
   /** Requests with more rows than a batch may have are split. */
   readonly isSplit: boolean;
+  /** Whether results are kept, and for whom. */
+  readonly cache: 'none' | 'caller' | 'all';
+  /** Of an ensemble: the models that it runs one after the other. */
+  readonly steps: readonly string[];
+  /** Of a concurrent model: the model that its runs call; undefined: none. */
+  readonly callee: string | undefined;
 }
 
 export const groupName = 'group';
 export const versionsMax = 3;
 
-export function modelsFor({ random, weather }: SimulatedWorld): readonly SimulatedModel[] {
-  const models: SimulatedModel[] = [];
-  for (let index = 1; index <= weather.modelCount; index++) {
-    const name = `model-${index}`;
-    const isShared = random.chance(weather.sharedModel);
-    const isConcurrent = !isShared && random.chance(weather.concurrentModel);
-    const hasMany = !isShared && random.chance(weather.manyVersions);
-    const isSplit = !isConcurrent && random.chance(weather.splitModel);
-    models.push({ name, versionsMax: hasMany ? random.integer(2, versionsMax) : 1, isShared, isConcurrent, isSplit });
+const plain: Omit<WorldModel, 'name'> = {
+  kind: 'plain',
+  versionsMax: 1,
+  isShared: false,
+  isConcurrent: false,
+  isSplit: false,
+  cache: 'none',
+  steps: [],
+  callee: undefined,
+};
+
+export function modelsFor(world: SimulatedWorld): readonly WorldModel[] {
+  const { random, weather } = world;
+  const models: WorldModel[] = [];
+  for (let index = 1; index <= weather.modelCount; index++) models.push(plainModel(world, `model-${index}`, models));
+  const runnable = models.filter(({ isConcurrent }) => !isConcurrent).map(({ name }) => name);
+  if (random.chance(weather.sequenceModel)) models.push({ ...plain, name: 'sequence-1', kind: 'sequence' });
+  if (random.chance(weather.decoupledModel)) {
+    models.push({ ...plain, name: 'decoupled-1', kind: 'decoupled', isConcurrent: true });
+  }
+  if (runnable.length > 0 && random.chance(weather.ensembleModel)) {
+    const steps = [random.pick(runnable), ...(random.chance(0.6) ? [random.pick(runnable)] : [])];
+    models.push({ ...plain, name: 'ensemble-1', kind: 'ensemble', steps });
   }
   return models;
+}
+
+function plainModel({ random, weather }: SimulatedWorld, name: string, earlier: readonly WorldModel[]): WorldModel {
+  const isShared = random.chance(weather.sharedModel);
+  const isConcurrent = !isShared && random.chance(weather.concurrentModel);
+  const hasMany = !isShared && random.chance(weather.manyVersions);
+  const callees = earlier.filter((model) => !model.isConcurrent);
+  return {
+    ...plain,
+    name,
+    versionsMax: hasMany ? random.integer(2, versionsMax) : 1,
+    isShared,
+    isConcurrent,
+    isSplit: !isConcurrent && random.chance(weather.splitModel),
+    cache: random.chance(weather.cachedModel) ? random.pick(['caller', 'all']) : 'none',
+    callee:
+      isConcurrent && callees.length > 0 && random.chance(weather.callingModel) ? random.pick(callees).name : undefined,
+  };
 }

@@ -6,8 +6,8 @@ import type { RepositorySource } from '@millrace/router/internal';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 import { mebibyte } from '../world/weather.ts';
 import { definitionOf, type Instances, type VersionFile } from './definitions.ts';
-import type { SimulatedModel } from './layout.ts';
-import { policyFor } from './policies.ts';
+import type { WorldModel } from './layout.ts';
+import { policyFor, sequencesFor } from './policies.ts';
 
 type Found = Awaited<ReturnType<RepositorySource['find']>>;
 type Location = Parameters<RepositorySource['read']>[0];
@@ -15,7 +15,7 @@ type Fingerprint = Awaited<ReturnType<RepositorySource['fingerprintOf']>>;
 type Reading = Awaited<ReturnType<RepositorySource['read']>>;
 
 interface Folder {
-  readonly model: SimulatedModel;
+  readonly model: WorldModel;
   readonly files: Map<string, VersionFile>;
   instances: Instances;
   isUnreadable: boolean;
@@ -87,7 +87,7 @@ export class SimulatedRepository implements RepositorySource {
   }
 
   /** Adds the folder of a model, with one version or more. */
-  add(model: SimulatedModel): void {
+  add(model: WorldModel): void {
     const { random } = this.#world;
     const folder: Folder = { model, files: new Map(), instances: this.#instancesOf(model), isUnreadable: false };
     this.#folders.set(model.name, folder);
@@ -138,17 +138,18 @@ export class SimulatedRepository implements RepositorySource {
     this.#stampCount += 1;
     const file: VersionFile = {
       stamp: this.#stampCount,
-      name: folder.model.name,
+      model: folder.model,
       version,
       bytes: random.integer(5, 60) * mebibyte,
       policy: policyFor(folder.model, this.#world),
+      sequences: sequencesFor(folder.model, this.#world),
     };
     this.#files.set(file.stamp, file);
     folder.files.set(version, file);
   }
 
   /** The first takes requests of all priorities. */
-  #instancesOf({ isConcurrent }: SimulatedModel): Instances {
+  #instancesOf({ isConcurrent }: WorldModel): Instances {
     const { random, weather } = this.#world;
     const isReserved = (): boolean => !isConcurrent && random.chance(weather.reservedInstance);
     const others = random.chance(0.5) ? [] : [isReserved() ? random.integer(1, 2) : Number.POSITIVE_INFINITY];
@@ -159,7 +160,7 @@ export class SimulatedRepository implements RepositorySource {
     const { timeline, random } = this.#world;
     this.#world.note(
       'repository holds',
-      this.present().map(({ name, version, stamp }) => `${name}:${version}/${stamp}`),
+      this.present().map(({ model, version, stamp }) => `${model.name}:${version}/${stamp}`),
     );
     if (random.chance(0.3)) return;
     timeline.after(random.integer(0, 20), () => {

@@ -27,6 +27,13 @@ export interface Weather {
   readonly sharedModel: number;
   readonly concurrentModel: number;
   readonly manyVersions: number;
+  /** The same for what models do besides: results are cached, runs call another model. */
+  readonly cachedModel: number;
+  readonly callingModel: number;
+  /** Probabilities for a model with sequences, an ensemble of others, one with several answers to a request. */
+  readonly sequenceModel: number;
+  readonly ensembleModel: number;
+  readonly decoupledModel: number;
   /** Requests with more rows than a batch holds are split. */
   readonly splitModel: number;
   /** Infinity: no budget. */
@@ -128,6 +135,11 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     sharedModel: random.chance(0.5) ? 0.5 + 0.5 * random.next() : 0,
     concurrentModel: trouble(1),
     manyVersions: trouble(1),
+    cachedModel: trouble(0.7),
+    callingModel: trouble(1),
+    sequenceModel: trouble(1),
+    ensembleModel: trouble(1),
+    decoupledModel: trouble(0.8),
     splitModel: trouble(0.5),
     budgetBytes: random.chance(0.5) ? Infinity : random.integer(150, 600) * mebibyte,
     keeper: {
@@ -203,6 +215,10 @@ const crowd: Partial<Weather> = {
   forgottenModel: 0,
   unreadable: 0,
   splitModel: 0,
+  cachedModel: 0,
+  sequenceModel: 0,
+  ensembleModel: 0,
+  decoupledModel: 0,
   cancelledRequest: 0,
   reservedInstance: 0,
   runMsMax: 8,

@@ -37,6 +37,8 @@ export interface LedgerBatch {
   hadCompany: boolean;
   /** Its worker was to be killed for it. */
   isOverdue: boolean;
+  /** A part of its answer was handed out, so that it cannot be run again. */
+  hasProgressed: boolean;
 }
 
 export interface LedgerModel {

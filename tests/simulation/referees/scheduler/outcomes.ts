@@ -73,6 +73,13 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     case 'batch-failed':
       batchFailed(ledger, owed, event, nowMs);
       break;
+    case 'batch-progressed': {
+      const batch = ledger.batches.get(event.batch);
+      if (batch === undefined) break;
+      batch.hasProgressed = true;
+      if (batch.startedAt !== undefined) batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
+      break;
+    }
     case 'request-cancelled': {
       const request = ledger.requests.get(event.request);
       if (request !== undefined) abandon(ledger, owed, request, event.reason);
@@ -201,7 +208,8 @@ function batchFailed(
   if (event.code === 'unknown-model') batch.worker.models.delete(batch.model);
   else if (event.code !== 'cancelled') ledger.noteFailure(batch.worker, batch.model);
   for (const request of live) {
-    if (event.code === 'unknown-model' || event.code === 'cancelled') {
+    if (batch.hasProgressed) retry(ledger, owed, request, event.code);
+    else if (event.code === 'unknown-model' || event.code === 'cancelled') {
       requeue(ledger, owed, request);
     } else {
       request.isAlone = true;
@@ -230,6 +238,8 @@ function settleLost(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: L
   const { isCondemned } = batch.worker;
   if (batch.isOverdue && !batch.hadCompany) {
     retry(ledger, owed, request, 'run-time-limit');
+  } else if (batch.hasProgressed) {
+    retry(ledger, owed, request, 'worker-lost');
   } else if (batch.isOverdue || (!isCondemned && batch.startedAt !== undefined)) {
     request.deaths += 1;
     request.isAlone = true;

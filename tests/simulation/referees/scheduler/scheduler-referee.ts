@@ -289,6 +289,7 @@ export class SchedulerReferee {
       runLimitAt: Number.POSITIVE_INFINITY,
       hadCompany: false,
       isOverdue: false,
+      hasProgressed: false,
     };
     for (const request of requests) {
       request.batch = batch;
