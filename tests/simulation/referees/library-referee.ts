@@ -193,6 +193,11 @@ export class LibraryReferee {
         this.#loadable.add(event.revision);
         this.#resident.set(event.revision, event.residentBytes);
         break;
+      // It needs no worker: there is nothing to load.
+      case 'pending':
+        this.#loadable.add(event.revision);
+        this.#resident.set(event.revision, 0);
+        break;
       case 'unservable':
         this.#resident.set(event.revision, event.residentBytes);
         break;
