@@ -98,10 +98,10 @@ test('a model whose load kills the worker fails with the reason, others serve, a
 test('a worker that hangs in a load is killed after worker.loadSecondsMax, and its model serves once it loads', async () => {
   addModel('hanging');
   models.write(join('hanging/1', hangFile), '');
-  const at = await start({ loadSecondsMax: 1 });
+  const at = await start({ loadSecondsMax: 5 });
   await eventually('the model has failed', hasState(at, 'hanging', 'failed'));
   expect(at.status('hanging')?.reason).toMatch(
-    /^loading hanging:1 took longer than 1 s \(worker\.loadSecondsMax\), and the worker was killed; .*SIGKILL/,
+    /^loading hanging:1 took longer than 5 s \(worker\.loadSecondsMax\), and the worker was killed; .*SIGKILL/,
   );
   expect(await at.metric('millrace_worker_restarts_total')).toBeGreaterThanOrEqual(1);
   rmSync(join(models.path, 'hanging/1', hangFile));

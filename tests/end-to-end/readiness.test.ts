@@ -75,7 +75,7 @@ test('a version that is on disk and not served says so in the index and to reque
     return entries.map(({ state }) => state).join() === 'UNAVAILABLE,READY';
   });
   const advice =
-    'it is in the repository, but the version_policy of the model does not choose it; add it there to have it served';
+    'without a version_policy only the latest is served; write version_policy { all { } } in config.pbtxt to serve all';
   expect((await entryOf('bad'))?.reason).toBe(advice);
   const answer = await fetch(`${server.url}/v2/models/bad/versions/1`);
   expect(answer.status).toBe(404);
