@@ -17,6 +17,7 @@ import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
 import { idleMemoryScenario } from './scenarios/idle-memory.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
 import { loadLatencyScenario, overloadScenario } from './scenarios/load-latency.ts';
+import { manyModelsScenario } from './scenarios/many-models.ts';
 import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
 import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
@@ -44,6 +45,7 @@ const scenarios: readonly Scenario[] = [
   overloadScenario,
   neighbourLoadScenario,
   memoryBudgetScenario,
+  manyModelsScenario,
   wireUnaryScenario,
   wireAttacksScenario,
   attacksScenario,
