@@ -113,8 +113,11 @@ const plantedBugs = new Map<string, Partial<Deciders>>([
   ...shellBugs,
 ]);
 
+/** Some bugs show only in worlds that are rare. */
+const bugSeedsMax = 500;
+
 test.each([...plantedBugs])('%s is found out, and the report says how to see it again', async (_, deciders) => {
-  for (let seed = 0; seed < seedCount; seed++) {
+  for (let seed = 0; seed < bugSeedsMax; seed++) {
     const result = await simulate(seed, deciders);
     if (result.failure === undefined) continue;
     // It is the bug that fails the seed, not the seed that fails any scheduler.
@@ -122,5 +125,5 @@ test.each([...plantedBugs])('%s is found out, and the report says how to see it 
     expect(describeFailure(result)).toContain(`main.js --from ${seed} --seeds 1`);
     return;
   }
-  expect.fail(`not found in ${seedCount} seeds`);
+  expect.fail(`not found in ${bugSeedsMax} seeds`);
 });

@@ -55,14 +55,9 @@ function neverIdle(real: ShellSeams['roster']): ShellSeams['roster'] {
   });
 }
 
-/** Of the timers of the fleet only those of loads are whole numbers of less than five seconds. */
-function keepsLoadLimits(real: ShellSeams['fleetClock']): ShellSeams['fleetClock'] {
-  return bentPart(real, {
-    after: (delayMs, callback) => {
-      const cancel = real.after(delayMs, callback);
-      return Number.isInteger(delayMs) && delayMs > 0 && delayMs < 5000 ? () => {} : cancel;
-    },
-  });
+/** A worker that is not replaced at once is never replaced. */
+function forgetsToWake(real: ShellSeams['fleetClock']): ShellSeams['fleetClock'] {
+  return bentPart(real, { after: (delayMs, callback) => (delayMs > 0 ? () => {} : real.after(delayMs, callback)) });
 }
 
 function forgetsDemand(real: ShellSeams['demand']): ShellSeams['demand'] {
@@ -133,7 +128,7 @@ export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string,
   ['a data plane that reuses the memory of answers too early', { seams: { workers: releasesAnswersEarly } }],
   ['a roster that calls retired models idle at once', { seams: { roster: endsBeforeIdle } }],
   ['a roster that never calls retired models idle', { seams: { roster: neverIdle } }],
-  ['a fleet that does not cancel the time limit of loads', { seams: { fleetClock: keepsLoadLimits } }],
+  ['a fleet that is not woken for what is due later', { seams: { fleetClock: forgetsToWake } }],
   ['a library that forgets some requests that wait for a load', { seams: { demand: forgetsDemand } }],
   ['a library that does not see that files change', { seams: { source: seesNoChanges } }],
   ['an ensemble whose steps lose the deadline of the caller', { seams: { inferPart: losesPartsOfDeadlines } }],

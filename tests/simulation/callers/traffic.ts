@@ -23,6 +23,9 @@ interface Target {
   readonly address: string;
 }
 
+/** Two models that load quickly are served by then. */
+const allLoadedMs = 100;
+
 export class Traffic {
   readonly #parts: TrafficParts;
   readonly #world: SimulatedWorld;
@@ -35,7 +38,8 @@ export class Traffic {
     this.#sequences = new Sequences(parts.world.random);
     // Requests that come before anything is loaded show little.
     const { timeline, random, weather } = this.#world;
-    timeline.after(random.integer(0, weather.loadMsMax), () => this.#scheduleBurst());
+    const startMs = weather.stampede > 0 ? allLoadedMs : random.integer(0, weather.loadMsMax);
+    timeline.after(startMs, () => this.#scheduleBurst());
   }
 
   /** One more request, as any other. */
@@ -60,7 +64,7 @@ export class Traffic {
       const [target, caller] = [this.#pick(), this.#caller()];
       for (let index = 0; index < 40; index++) this.#ask(target, caller);
     } else {
-      const size = random.chance(weather.stampede) ? 110 : random.integer(1, weather.burstMax);
+      const size = random.chance(weather.stampede) ? 500 : random.integer(1, weather.burstMax);
       for (let index = 0; index < size; index++) this.#ask(this.#pick(), this.#caller());
     }
     const { name } = random.pick(models);

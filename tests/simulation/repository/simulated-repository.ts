@@ -152,7 +152,9 @@ export class SimulatedRepository implements RepositorySource {
   #instancesOf({ isConcurrent }: WorldModel): Instances {
     const { random, weather } = this.#world;
     const isReserved = (): boolean => !isConcurrent && random.chance(weather.reservedInstance);
-    const others = random.chance(0.5) ? [] : [isReserved() ? random.integer(1, 2) : Number.POSITIVE_INFINITY];
+    const others = random.chance(weather.soleInstance)
+      ? []
+      : [isReserved() ? random.integer(1, 2) : Number.POSITIVE_INFINITY];
     return [Number.POSITIVE_INFINITY, ...others];
   }
 

@@ -89,6 +89,8 @@ export interface Weather {
   /** Many requests at once for one model, and for all of them. */
   readonly flood: number;
   readonly stampede: number;
+  /** A model has one instance. */
+  readonly soleInstance: number;
   /** The router ends in the midst of it all; every world ends with that in any case. */
   readonly earlyEnd: number;
   /** A pause between two bursts that is long enough for restarts and further attempts. */
@@ -185,6 +187,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     earlyTimer: trouble(0.8),
     flood: trouble(0.15),
     stampede: 0,
+    soleInstance: 0.5,
     earlyEnd: trouble(0.2),
     longPause: trouble(0.3),
     callerCount: random.chance(0.4) ? 1 : random.integer(2, 4),
@@ -197,7 +200,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     queueTimeoutRequest: trouble(0.3),
     aloneEvery: 0,
   };
-  if (rare.chance(0.06)) return { ...weather, ...crowd };
+  if (rare.chance(0.12)) return { ...weather, ...crowd };
   return rare.chance(0.25) ? { ...weather, aloneEvery: rare.integer(2, 6) } : weather;
 }
 
@@ -207,6 +210,9 @@ const crowd: Partial<Weather> = {
   sharedModel: 1,
   budgetBytes: Infinity,
   stampede: 1,
+  soleInstance: 1,
+  resized: 0,
+  creditChange: 0,
   requestCount: 120,
   loadMsMax: 5,
   crashInLoad: 0,
