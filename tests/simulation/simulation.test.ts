@@ -5,6 +5,8 @@ import { schedulerBugs } from './bugs/scheduler-bugs.ts';
 import { shellBugs } from './bugs/shell-bugs.ts';
 import type { Deciders } from './shell.ts';
 import { describeFailure, simulate } from './simulation.ts';
+import { weatherOf } from './world/simulated-world.ts';
+import type { Weather } from './world/weather.ts';
 
 const seedCount = 300;
 // A busy machine runs few seeds a second.
@@ -113,11 +115,19 @@ const plantedBugs = new Map<string, Partial<Deciders>>([
   ...shellBugs,
 ]);
 
-/** Some bugs show only in worlds that are rare. */
+/** Some bugs show only in worlds that are rare; the others need not be simulated to look for them. */
 const bugSeedsMax = 500;
+const isLikely: Readonly<Record<string, (weather: Weather) => boolean>> = {
+  'a scheduler that takes weights the wrong way round': ({ stampede }) => stampede > 0,
+  'a scheduler that gives a worker work that it is too good for': ({ reservedInstance }) => reservedInstance > 0,
+  'a keeper that knows no pins': ({ pinned, budgetBytes }) => pinned > 0 && budgetBytes !== Number.POSITIVE_INFINITY,
+  'an ensemble whose steps lose the deadline of the caller': ({ ensembleModel }) => ensembleModel > 0,
+  'a cache that outlives the revision of its model': ({ cachedModel }) => cachedModel > 0,
+};
 
-test.each([...plantedBugs])('%s is found out, and the report says how to see it again', async (_, deciders) => {
+test.each([...plantedBugs])('%s is found out, and the report says how to see it again', async (name, deciders) => {
   for (let seed = 0; seed < bugSeedsMax; seed++) {
+    if (isLikely[name]?.(weatherOf(seed)) === false) continue;
     const result = await simulate(seed, deciders);
     if (result.failure === undefined) continue;
     // It is the bug that fails the seed, not the seed that fails any scheduler.

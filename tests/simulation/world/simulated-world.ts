@@ -8,6 +8,11 @@ import { type Weather, weatherFrom } from './weather.ts';
 const rareSeedOffset = 1_000_000_007;
 const timerSeedOffset = 2_000_000_011;
 
+/** What a seed has in store, without a simulation of it. */
+export function weatherOf(seed: number): Weather {
+  return weatherFrom(new SimulationRandom(seed), new SimulationRandom(seed + rareSeedOffset));
+}
+
 /** What everything in a simulation shares: time, chance, the facts that nobody tells the router, and the record of it all. */
 export class SimulatedWorld {
   readonly timeline = new Timeline();
