@@ -28,6 +28,7 @@ const startedAt = performance.now();
 let eventCount = 0;
 const seen = new Map<string, number>();
 let seed = from;
+let hasFailed = false;
 for (; seed < from + seeds && performance.now() - startedAt < secondsMax * 1000; seed++) {
   const result = await simulate(seed);
   eventCount += result.eventCount;
@@ -36,10 +37,15 @@ for (; seed < from + seeds && performance.now() - startedAt < secondsMax * 1000;
   const traced = await simulate(seed, { isTraced: true });
   process.stdout.write(`${(traced.trace ?? []).join('\n')}\n\n${describeFailure(traced)}\n`);
   process.stdout.write(`it is the first of ${seed - from + 1} seeds to fail\n`);
-  process.exit(1);
+  // An exit at once would cut off what a pipe has not taken yet.
+  process.exitCode = 1;
+  hasFailed = true;
+  break;
 }
-const seconds = (performance.now() - startedAt) / 1000;
-const ran = seed - from;
-const rate = Math.round(ran / seconds);
-process.stdout.write(`${ran} seeds from ${from}, ${eventCount} events, none failed; ${rate} seeds/s\n`);
-process.stdout.write(`${[...seen].map(([name, count]) => `${name} ${count}`).join(', ')}\n`);
+if (!hasFailed) {
+  const seconds = (performance.now() - startedAt) / 1000;
+  const ran = seed - from;
+  const rate = Math.round(ran / seconds);
+  process.stdout.write(`${ran} seeds from ${from}, ${eventCount} events, none failed; ${rate} seeds/s\n`);
+  process.stdout.write(`${[...seen].map(([name, count]) => `${name} ${count}`).join(', ')}\n`);
+}

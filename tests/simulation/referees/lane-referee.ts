@@ -15,6 +15,8 @@ export interface LinkRecord {
   /** When it was last given something to load. */
   loadSentAt: number;
   readonly models: Map<number, 'loading' | 'ready' | 'failed'>;
+  /** By model: when the worker last said that it is not loaded. */
+  readonly forgottenAt: Map<number, number>;
   /** By handle: how long a run of the model may take. */
   readonly runMsMax: Map<number, number>;
   /** By batch that is not answered: when it was sent, and for which model. */
@@ -59,6 +61,7 @@ export class LaneReferee {
       pid,
       loadSentAt: this.#world.nowMs,
       models: new Map(),
+      forgottenAt: new Map(),
       runMsMax: new Map(),
       outstanding: new Map(),
       calls: new Map(),
@@ -102,7 +105,10 @@ export class LaneReferee {
       }
       case 'dispatch': {
         const { batch, model } = message;
-        claim(link.models.get(model) === 'ready', `process ${link.pid} is given batch ${batch} of a model it has not`);
+        // It may have been decided before the worker said that it lost the model.
+        const hasJustForgotten = nowMs - (link.forgottenAt.get(model) ?? Number.NEGATIVE_INFINITY) <= slicesMs;
+        const isLoaded = link.models.get(model) === 'ready' || hasJustForgotten;
+        claim(isLoaded, `process ${link.pid} is given batch ${batch} of a model it has not`);
         // A batch whose inputs are copied in slices may have been decided before the credit fell.
         const credit = nowMs - link.creditFellAt <= slicesMs ? Math.max(link.creditBefore, link.credit) : link.credit;
         claim(link.outstanding.size < credit, `process ${link.pid} is given batch ${batch} without credit`);
@@ -159,7 +165,10 @@ export class LaneReferee {
         if (link.lastEnded.at !== this.#world.nowMs) link.lastEnded = { at: this.#world.nowMs, batches: [] };
         link.lastEnded.batches.push(message.batch);
         const isForgotten = message.kind === 'failed' && message.code === 'unknown-model';
-        if (isForgotten && ended !== undefined) link.models.set(ended.model, 'failed');
+        if (isForgotten && ended !== undefined) {
+          link.models.set(ended.model, 'failed');
+          link.forgottenAt.set(ended.model, this.#world.nowMs);
+        }
         break;
       }
       case 'call':
