@@ -14,7 +14,7 @@ const samples: number[] = [];
 let kills = 0;
 const killer = setInterval(() => {
   samples.push(server.residentBytes());
-  const victim = server.workerPids('add_sub:1').at(-1);
+  const victim = server.workerPids('shared/1').at(-1);
   if (victim === undefined) return;
   try {
     process.kill(victim, 'SIGKILL');

@@ -28,7 +28,7 @@ export class TracedServer {
     chmodSync(work, 0o755);
     mkdirSync(join(work, 'trace'));
     mkdirSync(join(work, 'temporary'));
-    const server = await ServerProcess.start(args, {
+    const server = await ServerProcess.start([...args, '--no-share-workers'], {
       wrapper: ['strace', '-D', ...traceOptions, '-o', join(work, 'trace', 'of')],
       environment: { TMPDIR: join(work, 'temporary'), NODE_EXTRA_CA_CERTS: undefined, NODE_OPTIONS: undefined },
     });
