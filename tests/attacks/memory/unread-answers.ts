@@ -34,7 +34,7 @@ export const unreadAnswers: Attack = {
   row: 'Fifty small requests with answers of 36 MB each, over HTTP/1.1, HTTP/2 and gRPC, whose answers are hardly read, make the server hold 1.8 GB.',
   expected: 'refused',
   isSharedInShort: true,
-  secondsMin: 8,
+  secondsMin: 16,
   run: (target, pressure) =>
     Promise.all([
       target.again(26 * pressure, () => overHttp1(target)),
