@@ -254,3 +254,13 @@ test('a context is known until it is dropped, even while it is still being unloa
   expect(harness.tell({ kind: 'kept', context: 'a' })).toEqual([]);
   expect(harness.unloaded(1)).toEqual(['forget 1']);
 });
+
+test('a load that failed is no measurement: the next attempt needs as much room as the first', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 100 });
+  harness.want('m:1', 1, 60);
+  harness.demand('m:1', 1);
+  harness.failed(1);
+  harness.settled(1, 0);
+  expect(harness.keeper.takeRevision(1)?.bytes).toBe(60);
+});
