@@ -44,6 +44,8 @@ export type SequencerEvent =
     }
   /** Memory is short: one of the owner's sequences ends, the one that was idle for longest if there is one. */
   | { readonly kind: 'owner-over-share'; readonly owner: string }
+  /** A sequence of this id has begun elsewhere: this one accepts no further step. */
+  | { readonly kind: 'begun-elsewhere'; readonly owner: string; readonly id: bigint | string }
   /** No new sequence begins; those that live go on. `closed` is said when the last one has ended. */
   | { readonly kind: 'closing' }
   /** Sequences may begin again. */

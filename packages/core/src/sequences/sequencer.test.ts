@@ -32,6 +32,14 @@ test('a refusal does not repeat a long id', () => {
   expect(story.messages[0]?.length).toBeLessThan(500);
 });
 
+test('a sequence that has begun anew elsewhere accepts no step, and ends with those that it has', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start', { owner: 'o' }).arrives(2, 'a', '', { owner: 'o' }).take();
+  expect(story.begunElsewhere('o', 'a').take()).toEqual([]);
+  expect(story.answered(1).answered(2).take()).toEqual(['run 2 of #1', 'forget #1: ended']);
+  expect(story.arrives(3, 'a', '', { owner: 'o' }).take()).toEqual(['refuse 3: invalid-request']);
+});
+
 test('a start in the middle begins anew, after what came before it', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a', 'start');

@@ -58,6 +58,9 @@ export class Sequencer {
       case 'step-cancelled':
         this.#cancelled(event.step, event.reason);
         break;
+      case 'begun-elsewhere':
+        this.#begunElsewhere(event.owner, event.id);
+        break;
       case 'owner-over-share':
         this.#reclaimIdle(event.owner);
         break;
@@ -117,6 +120,14 @@ export class Sequencer {
     steps.refuse(arrived.step, refusal);
     // Steps after a refused one would run without it.
     if (known !== undefined) steps.close(known);
+  }
+
+  #begunElsewhere(owner: string, id: bigint | string): void {
+    const steps = this.#steps;
+    const known = steps.slots.owners.take(owner)?.open.get(id);
+    if (known === undefined) return;
+    steps.detach(known, 'ended');
+    if (!known.isBusy) steps.end(known);
   }
 
   #failed(step: StepId, cause: Refusal, nowMs: number): void {

@@ -83,6 +83,8 @@ export interface Runner {
   readonly isHolding?: boolean;
   /** Whether this request continues with state that the runner holds. */
   holds?(request: InferRequest): boolean;
+  /** The request goes to another revision: state that it begins anew there is not continued here. */
+  beginsElsewhere?(request: InferRequest): void;
   /** The model will never be served again: drops what was kept for it. */
   forget?(): void;
   /** Starts nothing new; resolves when no state is held any more. The model's workers must stay until then. */

@@ -62,7 +62,9 @@ export class RetiringModels {
       const { name, version } = model.view;
       const { target } = request;
       const isNamed = name === target.model && (target.version === '' || target.version === version);
-      if (isNamed && model.runner?.holds?.(request) === true) return model;
+      if (!isNamed) continue;
+      if (model.runner?.holds?.(request) === true) return model;
+      model.runner?.beginsElsewhere?.(request);
     }
     return undefined;
   }

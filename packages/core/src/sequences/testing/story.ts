@@ -56,6 +56,10 @@ export class Story {
     return this.#tell({ kind: 'owner-over-share', owner });
   }
 
+  begunElsewhere(owner: string, id: bigint | string): this {
+    return this.#tell({ kind: 'begun-elsewhere', owner, id });
+  }
+
   closing(kind: 'closing' | 'closing-at-once' | 'reopened' = 'closing'): this {
     return this.#tell({ kind });
   }

@@ -127,6 +127,11 @@ export class SequenceRunner implements Runner {
     return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(origin.caller, sequence.id);
   }
 
+  beginsElsewhere({ target: { sequence }, origin }: InferRequest): void {
+    if (sequence?.isStart !== true || !this.#sequencer.holds(origin.caller, sequence.id)) return;
+    this.#tell({ kind: 'begun-elsewhere', owner: origin.caller, id: sequence.id });
+  }
+
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#cancelHaste = this.#clock.after(sequenceUnloadMsMax, () => this.#tell({ kind: 'closing-at-once' }));
