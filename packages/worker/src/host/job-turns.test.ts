@@ -1,6 +1,7 @@
-import { HeapRegion, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
+import { HeapRegion, type WorkerMessage } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { Engine } from '../engine.ts';
+import { fakeLoadSpec } from '../testing/fake-load-spec.ts';
 import { JobTurns } from './job-turns.ts';
 import { EngineSessions } from './sessions.ts';
 import { WorkerHost } from './worker-host.ts';
@@ -58,18 +59,7 @@ function linksUnderTest() {
   return { begun, open, end, until };
 }
 
-const spec: LoadSpec = {
-  model: 1,
-  name: 'fake',
-  version: '1',
-  engine: 'onnxruntime',
-  path: '',
-  inputs: [],
-  outputs: [],
-  isBatched: true,
-  threads: 1,
-  isSpinning: false,
-};
+const spec = fakeLoadSpec;
 
 test('links run their batches in turns, one at a time, however many one of them has', async () => {
   const { begun, open, end, until } = linksUnderTest();

@@ -2,6 +2,7 @@ import { InferenceError, type LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { FoundModel } from '../content/model-files.ts';
 import { type OutputMemory, type RunRequest, type Session, type SteppedRun, UnloadableModel } from '../engine.ts';
+import { fakeLoadSpec } from '../testing/fake-load-spec.ts';
 import { LimitedSession, RunLimit } from './run-limit.ts';
 import { SharedSessions } from './shared-sessions.ts';
 
@@ -11,19 +12,7 @@ const content = {
   files: [{ path: 'model.onnx', bytes: 1, sha256: 'b'.repeat(64) }],
   locations: [],
 };
-const spec: LoadSpec = {
-  model: 1,
-  name: 'fake',
-  version: '1',
-  engine: 'onnxruntime',
-  path: '/a/1/model.onnx',
-  content,
-  inputs: [],
-  outputs: [],
-  isBatched: true,
-  threads: 1,
-  isSpinning: false,
-};
+const spec: LoadSpec = { ...fakeLoadSpec, path: '/a/1/model.onnx', content };
 
 /** Sessions that count; `outcome` makes a load fail, `confirm` what was loaded. */
 function sessionsUnderTest(parts: { outcome?: () => void; confirm?: FoundModel['confirm'] } = {}) {

@@ -1,22 +1,12 @@
-import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
+import { HeapRegion, InferenceError, type WorkerMessage } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Engine, ProcessSpoiled, type RunRequest, type RunResult, UnloadableModel } from '../engine.ts';
+import { fakeLoadSpec } from '../testing/fake-load-spec.ts';
 import { silentEngine } from '../testing/silent-engine.ts';
 import { EngineSessions } from './sessions.ts';
 import { WorkerHost } from './worker-host.ts';
 
-const spec: LoadSpec = {
-  model: 1,
-  name: 'fake',
-  version: '1',
-  engine: 'onnxruntime',
-  path: '',
-  inputs: [],
-  outputs: [],
-  isBatched: true,
-  threads: 1,
-  isSpinning: false,
-};
+const spec = fakeLoadSpec;
 
 /** A host with an engine whose runs end when the test says so. */
 function hostUnderTest(load: Engine['load'] = async () => session()) {
