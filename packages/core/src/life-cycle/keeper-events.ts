@@ -29,7 +29,7 @@ export interface WantedRevision {
   readonly versions: readonly VersionName[];
   /** Estimated memory of the load, before it was ever measured. */
   readonly bytesExpected: number;
-  /** A first load that fails is retried. */
+  /** A load that fails, and may succeed later, is retried. */
   readonly isRetried: boolean;
 }
 

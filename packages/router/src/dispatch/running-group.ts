@@ -153,7 +153,7 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
 
   loaded({ worker }: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void {
     this.#parts.listener.modelLoaded(model, loadMs);
-    if (processorMs !== undefined) this.#models.get(model.key)?.listener.modelLoaded?.(model, processorMs);
+    if (processorMs !== undefined) this.#models.get(model.key)?.listener.loadMeasured?.(model, processorMs);
     this.#tell({ kind: 'loaded', worker, model: model.key });
   }
 

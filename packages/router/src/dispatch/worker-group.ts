@@ -54,7 +54,7 @@ export interface GroupListener {
   /** Every worker has loaded the models once, failed to load them, or exited: no further worker will be ready soon. */
   settled(): void;
   /** A worker has loaded the model, which took so much of its processor time. */
-  modelLoaded?(model: ServedModel, processorMs: number): void;
+  loadMeasured?(model: ServedModel, processorMs: number): void;
   /** A worker that other models share ended while it loaded the model or ran a batch of it. */
   workerEndedIn?(model: ServedModel, end: WorkerEnd): void;
 }

@@ -18,7 +18,7 @@ export interface LibraryContentsParts {
   readonly runnerOf: RunnerOf;
   /** How the cores are divided among these models. */
   readonly share: (definitions: readonly ModelDefinition[]) => ThreadShare;
-  /** A first load that fails is tried again. */
+  /** A load that fails, and may succeed later, is tried again. */
   readonly isRetried: boolean;
   /** Whether an operator pinned the version. */
   readonly isPinned: (model: string, version: string) => boolean;

@@ -46,7 +46,7 @@ export class RevisionWorkers {
       isRetry: attempt > 1,
       isShared: sharing.isShared(revision),
       listener: {
-        modelLoaded: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
+        loadMeasured: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
         workerEndedIn: (_model, end) => sharing.noteWorkerEnded(revision, end),
         modelServable: (model) => this.#servable(revision, model),
         modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
