@@ -191,7 +191,7 @@ export function describeFailure(result: SimulationResult): string {
 function optionsLine(limits: WorldLimits): string {
   const { waitingRequestsMax, waitingBytesMax, callerRequestsMax, lookAheadMax, retry, breaker } = limits;
   const waiting = `waiting-requests-max=${waitingRequestsMax} waiting-bytes-max=${waitingBytesMax} caller-requests-max=${callerRequestsMax}`;
-  const retries = `retry.deaths-max=${retry.deathsMax} retry.requeues-max=${retry.requeuesMax}`;
+  const retries = `retry.deaths-max=${retry.deathsMax} retry.kills-max=${retry.killsMax} retry.requeues-max=${retry.requeuesMax}`;
   const opening = `breaker.consecutive-max=${breaker.consecutiveMax} breaker.open-ms=${breaker.openMs} breaker.open-ms-max=${breaker.openMsMax}`;
   return `options ${waiting} look-ahead-max=${lookAheadMax} ${retries} ${opening}`;
 }

@@ -40,7 +40,7 @@ const event: fc.Arbitrary<SchedulerEvent> = fc.oneof(
   fc.record({ kind: fc.constant('worker-credit' as const), worker: id, batchesMax: id }),
   fc.record({ kind: fc.constant('worker-serves' as const), worker: id, model: name, priorityMax: limit }),
   fc.record({ kind: fc.constant('worker-unserves' as const), worker: id, model: name }),
-  fc.record({ kind: fc.constant('worker-gone' as const), worker: id }),
+  fc.record({ kind: fc.constant('worker-gone' as const), worker: id, isKilled: fc.boolean() }),
   fc.record({
     kind: fc.constant('request-arrived' as const),
     request: fc.record({

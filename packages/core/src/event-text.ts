@@ -18,6 +18,7 @@ export function formatEvent(event: SchedulerEvent): string {
     case 'worker-unserves':
       return `worker-unserves ${event.worker} ${event.model}`;
     case 'worker-gone':
+      return `worker-gone ${event.worker}${event.isKilled ? ' killed' : ''}`;
     case 'breaker-closed':
       return `${event.kind} ${event.worker}`;
     case 'request-arrived': {

@@ -42,8 +42,11 @@ export type SchedulerEvent =
       readonly priorityMax: number;
     }
   | { readonly kind: 'worker-unserves'; readonly worker: WorkerId; readonly model: ModelKey }
-  /** The last event of a worker. Its successor may use the id again, and inherits its recent failures. */
-  | { readonly kind: 'worker-gone'; readonly worker: WorkerId }
+  /**
+   * The last event of a worker. Its successor may use the id again, and inherits its recent failures. `isKilled`: it was
+   * ended by a signal from outside, which says little about what it ran.
+   */
+  | { readonly kind: 'worker-gone'; readonly worker: WorkerId; readonly isKilled: boolean }
   | { readonly kind: 'request-arrived'; readonly request: ArrivedRequest }
   | {
       readonly kind: 'request-cancelled';

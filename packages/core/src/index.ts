@@ -25,7 +25,7 @@ export { LedgerConnection } from './memory/memory-owner.ts';
 export * from './model-policy.ts';
 export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
-export { isFailureOfRequest } from './result-cache/shared-failure.ts';
+export { isSharedFailure } from './result-cache/shared-failure.ts';
 export { entryOverheadBytes, StoredResults, type StoredResultsLimits } from './result-cache/stored-results.ts';
 export { type BreakerPolicy, type BreakerState, defaultBreakerPolicy } from './scheduler/instances/circuit-breaker.ts';
 export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retries/retry-policy.ts';

@@ -13,6 +13,13 @@ class BlamesNobody extends Watching {
   }
 }
 
+/** Takes a signal from outside for a crash of the worker's own. */
+class TakesKillsForCrashes extends BentScheduler {
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    super.handle(event.kind === 'worker-gone' ? { ...event, isKilled: false } : event, nowMs);
+  }
+}
+
 /** Refuses what ran beside a batch that ran too long, as if all of it had. */
 class BlamesBystanders extends BentScheduler {
   readonly #held = new Map<WorkerId, RequestId[]>();
@@ -76,5 +83,6 @@ export const concurrencyBugs: readonly (readonly [string, (options: SchedulerOpt
     (options) => new Misreading(options, () => ({ isConcurrent: false })),
   ],
   ['blames nobody for a death', (options) => new BlamesNobody(options)],
+  ['takes a kill from outside for a crash', (options) => new TakesKillsForCrashes(options)],
   ['blames what ran beside the one that ran too long', (options) => new BlamesBystanders(options)],
 ];

@@ -2,7 +2,7 @@
  * A lane to simulated workers. Messages take time, keep their order, and are lost only when a worker dies; `gone` is the
  * last one. It keeps the contract of a lane (tests/contracts/lane.ts), and the referee of lanes sees all that passes.
  */
-import type { DispatchMessage, FromWorker, Lane, Region, ToWorker, WorkerLink } from '@millrace/protocol';
+import type { DispatchMessage, FromWorker, Lane, Region, ToWorker, WorkerEnd, WorkerLink } from '@millrace/protocol';
 import type { LaneReferee, LinkRecord } from '../referees/lane-referee.ts';
 import type { SimulatedRepository } from '../repository/simulated-repository.ts';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
@@ -119,7 +119,7 @@ export class SimulatedLink implements WorkerLink {
     const { world, referee } = this.#parts;
     world.note('kill process', this.pid);
     world.judge(() => referee.killed(this.#record));
-    world.timeline.after(world.latencyMs(), () => this.worker.die());
+    world.timeline.after(world.latencyMs(), () => this.worker.die('ended-by-router'));
   }
 
   /** A message of the worker, which arrives after those before it. */
@@ -145,11 +145,11 @@ export class SimulatedLink implements WorkerLink {
   }
 
   /** What was on its way arrives up to some point, and nothing behind it; then the link says that the worker is gone. */
-  end(isClean: boolean, reason: string): void {
+  end(isClean: boolean, reason: string, end: WorkerEnd): void {
     const { random } = this.#parts.world;
     const survivors = isClean ? this.#inFlight.length : random.integer(0, this.#inFlight.length);
     for (const letter of this.#inFlight.splice(survivors)) letter.isLost = true;
-    this.deliver({ kind: 'gone', reason });
+    this.deliver({ kind: 'gone', reason, end });
   }
 
   /** Batches that the router waits for. */

@@ -2,7 +2,15 @@
  * A worker process. It holds what it is sent in a queue and does one thing at a time, in order; a concurrent one begins
  * every batch at once.
  */
-import type { DispatchMessage, FromWorker, LoadMessage, LoadSpec, ToWorker, UnloadMessage } from '@millrace/protocol';
+import type {
+  DispatchMessage,
+  FromWorker,
+  LoadMessage,
+  LoadSpec,
+  ToWorker,
+  UnloadMessage,
+  WorkerEnd,
+} from '@millrace/protocol';
 import { stampFrom } from '../repository/definitions.ts';
 import { claim } from '../world/truth.ts';
 import { mebibyte } from '../world/weather.ts';
@@ -119,10 +127,10 @@ export class SimulatedWorker {
     this.#next();
   }
 
-  die(): void {
+  die(end: WorkerEnd): void {
     if (!this.#isAlive) return;
     this.#isAlive = false;
-    this.#link.end(false, 'it died');
+    this.#link.end(false, 'it died', end);
   }
 
   /** The router hears that it has ended. */
@@ -207,7 +215,7 @@ export class SimulatedWorker {
     const runMs = random.integer(1, weather.runMsMax);
     timeline.after(runMs, () => {
       if (this.#isStuck || !this.#running.has(message.batch)) return;
-      if (truth.has(questions, 'poison')) this.die();
+      if (truth.has(questions, 'poison')) this.die('crashed');
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
       this.#proceed(batch, spec, runMs, isFatalAfterwards);
@@ -286,7 +294,7 @@ export class SimulatedWorker {
     this.#say({ kind: 'failed', batch, code: 'unknown-model', message: `${model} is not loaded` });
     world.timeline.after(world.random.integer(1, 200), () => {
       this.#noteMisfortune();
-      this.die();
+      this.die('crashed');
     });
   }
 
@@ -319,7 +327,8 @@ export class SimulatedWorker {
   #trouble(): void {
     if (!this.#isAlive || this.#parts.world.isCalm) return;
     this.#noteMisfortune();
-    this.die();
+    // Not drawn, so that the seeds that are known to find something stay as they were.
+    this.die(this.#link.pid % 2 === 0 ? 'killed' : 'crashed');
   }
 
   #noteMisfortune(): void {
@@ -334,7 +343,7 @@ export class SimulatedWorker {
   /** It ends by itself, with everything said. */
   #leave(): void {
     this.#isAlive = false;
-    this.#link.end(true, 'it was asked to');
+    this.#link.end(true, 'it was asked to', 'crashed');
   }
 
   /** The questions of a batch whose rows have arrived whole: every input tells the same. */

@@ -25,6 +25,8 @@ export interface LinkRecord {
   readonly calls: Map<number, number>;
   /** The batches that ended when one last did. */
   lastEnded: { readonly at: number; readonly batches: number[] };
+  /** When an answer arrived last that was too late: its run limit may have been noticed in the same millisecond. */
+  overdueAt: number | undefined;
   credit: number;
   /** What it was before it fell last, and when that was. */
   creditBefore: number;
@@ -66,6 +68,7 @@ export class LaneReferee {
       outstanding: new Map(),
       calls: new Map(),
       lastEnded: { at: 0, batches: [] },
+      overdueAt: undefined,
       credit: 0,
       creditBefore: 0,
       creditFellAt: Number.NEGATIVE_INFINITY,
@@ -161,6 +164,7 @@ export class LaneReferee {
       case 'failed': {
         const ended = link.outstanding.get(message.batch);
         link.outstanding.delete(message.batch);
+        if (ended !== undefined && this.#isOverdue(link, ended)) link.overdueAt = this.#world.nowMs;
         for (const [call, batch] of link.calls) if (batch === message.batch) link.calls.delete(call);
         if (link.lastEnded.at !== this.#world.nowMs) link.lastEnded = { at: this.#world.nowMs, batches: [] };
         link.lastEnded.batches.push(message.batch);
@@ -180,6 +184,10 @@ export class LaneReferee {
     }
   }
 
+  #isOverdue(link: LinkRecord, { model, sentAt }: { readonly model: number; readonly sentAt: number }): boolean {
+    return this.#world.nowMs - sentAt >= (link.runMsMax.get(model) ?? 0) - timerMs;
+  }
+
   stopped(link: LinkRecord): void {
     link.stoppedAt ??= this.#world.nowMs;
   }
@@ -191,9 +199,8 @@ export class LaneReferee {
     const isLoading = [...link.models.values()].includes('loading');
     const isSlowLoad = isLoading && nowMs - link.loadSentAt >= loadMsMax - timerMs;
     const isSlowEnd = nowMs - (link.stoppedAt ?? nowMs) >= stopMsMax - timerMs;
-    const isSlowRun = [...link.outstanding.values()].some(
-      ({ model, sentAt }) => nowMs - sentAt >= (link.runMsMax.get(model) ?? 0) - timerMs,
-    );
+    const isOverdue = [...link.outstanding.values()].some((batch) => this.#isOverdue(link, batch));
+    const isSlowRun = isOverdue || link.overdueAt === nowMs;
     claim(isSlowLoad || isSlowEnd || isSlowRun, `process ${link.pid} is killed for nothing`);
   }
 

@@ -12,7 +12,7 @@ export const mebibyte: number = 1024 * 1024;
 /** The limits of the scheduler that differ from seed to seed. */
 export interface WorldLimits
   extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'callerRequestsMax' | 'lookAheadMax'> {
-  readonly retry: Pick<RetryPolicy, 'deathsMax' | 'requeuesMax'>;
+  readonly retry: Pick<RetryPolicy, 'deathsMax' | 'killsMax' | 'requeuesMax'>;
   readonly breaker: BreakerPolicy;
 }
 
@@ -124,6 +124,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
       lookAheadMax: random.chance(0.3) ? random.integer(1, 6) : 256,
       retry: {
         deathsMax: random.chance(0.2) ? random.integer(1, 3) : 2,
+        killsMax: rare.chance(0.2) ? rare.integer(1, 4) : 6,
         requeuesMax: random.chance(0.4) ? random.integer(0, 2) : 8,
       },
       breaker: {

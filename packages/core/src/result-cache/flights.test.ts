@@ -2,7 +2,7 @@ import { errorCatalogue } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Flights } from './flights.ts';
-import { isFailureOfRequest } from './shared-failure.ts';
+import { isSharedFailure } from './shared-failure.ts';
 
 const roomy = { followersMax: 100, followerBytesMax: 10_000 };
 
@@ -59,10 +59,17 @@ test('more followers than the limit, or more of their bytes, are run alone', () 
   expect(['a', 'b', 'c'].map((waiter) => byBytes.join('k', waiter, 10))).toEqual(['lead', 'follow', 'alone']);
 });
 
-test('failures caused by a caller or by load are not failures of the request', () => {
-  const shared = Object.keys(errorCatalogue).filter((code) => isFailureOfRequest(code as keyof typeof errorCatalogue));
+test('failures caused by a caller or by load are not shared', () => {
+  const shared = Object.keys(errorCatalogue).filter((code) => isSharedFailure(code as keyof typeof errorCatalogue));
   expect(new Set(shared)).toEqual(
-    new Set(['inference-failed', 'invalid-request', 'poison-request', 'run-time-limit', 'unsupported']),
+    new Set([
+      'inference-failed',
+      'invalid-request',
+      'model-not-ready',
+      'poison-request',
+      'run-time-limit',
+      'unsupported',
+    ]),
   );
 });
 

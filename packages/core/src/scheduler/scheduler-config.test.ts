@@ -25,6 +25,7 @@ test.each([
   { batchesPerWorkerMax: 0 },
   { lookAheadMax: Number.NaN },
   { retry: { deathsMax: 0 } },
+  { retry: { killsMax: 0 } },
   { retry: { requeuesMax: -1 } },
   { callerRequestsMax: 0 },
   { breaker: { consecutiveMax: 0 } },

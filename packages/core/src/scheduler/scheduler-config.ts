@@ -57,6 +57,7 @@ export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConf
   assert(config.workersMax >= 1, 'workersMax is at least 1');
   assert(config.batchesPerWorkerMax >= 1, 'batchesPerWorkerMax is at least 1');
   assert(config.retry.deathsMax >= 1, 'retry.deathsMax is at least 1');
+  assert(config.retry.killsMax >= 1, 'retry.killsMax is at least 1');
   assert(config.retry.requeuesMax >= 0, 'retry.requeuesMax is at least 0');
   const { consecutiveMax, halfLifeMs, peersFactor, openMs, openMsMax } = config.breaker;
   assert(consecutiveMax >= 1, 'breaker.consecutiveMax is at least 1');

@@ -49,7 +49,7 @@ describe('limits', () => {
     const scheduler = schedulerWith({ workersMax: 1 });
     scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax: 1 }, 0);
     expect(() => scheduler.handle({ kind: 'worker-credit', worker: 2, batchesMax: 1 }, 0)).toThrow('workersMax');
-    scheduler.handle({ kind: 'worker-gone', worker: 1 }, 0);
+    scheduler.handle({ kind: 'worker-gone', worker: 1, isKilled: false }, 0);
     scheduler.handle({ kind: 'worker-credit', worker: 2, batchesMax: 1 }, 0);
     expect(scheduler.counts().workers).toBe(1);
   });
@@ -79,7 +79,7 @@ describe('limits', () => {
     scheduler.pump(0);
     for (const request of [3, 4]) arrive(scheduler, request);
     scheduler.takeActions();
-    scheduler.handle({ kind: 'worker-gone', worker: 1 }, 0);
+    scheduler.handle({ kind: 'worker-gone', worker: 1, isKilled: false }, 0);
     expect(scheduler.takeActions()).toEqual([]);
     expect(scheduler.waitingFor('mlp')).toBe(4);
   });

@@ -120,7 +120,7 @@ export class Scheduler {
         this.#unserves(event.worker, event.model);
         break;
       case 'worker-gone':
-        this.#outcomes.workerGone(event.worker, nowMs);
+        this.#outcomes.workerGone(event.worker, event.isKilled, nowMs);
         break;
       case 'breaker-closed':
         this.#closeBreakers(event.worker, nowMs);

@@ -30,6 +30,7 @@ export function mustParseEvent(line: string): SchedulerEvent {
     case 'worker-unserves':
       return { kind, worker: number(first), model: name(second) };
     case 'worker-gone':
+      return { kind, worker: number(first), isKilled: second === 'killed' };
     case 'breaker-closed':
       return { kind, worker: number(first) };
     case 'request-arrived': {

@@ -108,11 +108,11 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     return this.#batches.runningModel(worker);
   }
 
-  workerGone(worker: WorkerId): void {
+  workerGone(worker: WorkerId, isKilled: boolean): void {
     // The scheduler relies on this order: its earlier actions for the worker are carried out before it is told of the exit.
     this.#perform();
     this.#batches.workerGone(worker);
-    this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
+    this.#scheduler.handle({ kind: 'worker-gone', worker, isKilled }, this.#clock.now());
     this.#pumpSoon();
   }
 

@@ -19,7 +19,8 @@ export interface WorkerEvents {
   workerUnserves(worker: WorkerId, model: ServedModel): void;
   /** The model of the batch that the worker runs; undefined: it runs none. */
   runningModel(worker: WorkerId): ServedModel | undefined;
-  workerGone(worker: WorkerId): void;
+  /** `isKilled`: ended by a signal from outside. */
+  workerGone(worker: WorkerId, isKilled: boolean): void;
   batchAnswered(message: AnsweredMessage): void;
   /** One of several answers of a batch that is still running. */
   batchProgressed(message: PartialAnswerMessage): void;

@@ -139,7 +139,7 @@ export class OpenWorker {
         break;
       case 'gone': {
         const running = this.#dataPlane.runningModel(this.worker)?.key;
-        this.#dataPlane.workerGone(this.worker);
+        this.#dataPlane.workerGone(this.worker, message.end === 'killed');
         this.#group.exited(this, message, running);
         break;
       }

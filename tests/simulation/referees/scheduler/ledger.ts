@@ -18,6 +18,8 @@ export interface LedgerRequest {
   answeredIn: LedgerBatch | undefined;
   isAlone: boolean;
   deaths: number;
+  /** Deaths of workers that no signal from outside ended. */
+  crashes: number;
   requeues: number;
 }
 

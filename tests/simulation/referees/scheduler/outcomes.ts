@@ -12,6 +12,8 @@ import {
   waitingBytesOf,
 } from './ledger.ts';
 
+type WorkerGone = Extract<SchedulerEvent, { kind: 'worker-gone' }>;
+
 /** The actions required after an event. The scheduler must take all of them and no others. */
 export interface Owed {
   readonly refusals: Map<RequestId, ErrorCode>;
@@ -89,7 +91,7 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
       expire(ledger, owed, nowMs);
       break;
     case 'worker-gone':
-      workerGone(ledger, owed, event.worker);
+      workerGone(ledger, owed, event);
       break;
     case 'worker-credit':
       ledger.workerOf(event.worker).batchesMax = event.batchesMax;
@@ -218,7 +220,7 @@ function batchFailed(
   }
 }
 
-function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
+function workerGone(ledger: Ledger, owed: Owed, { worker: id, isKilled }: WorkerGone): void {
   const worker = ledger.workers.get(id);
   if (worker === undefined) return;
   ledger.workers.delete(id);
@@ -226,7 +228,7 @@ function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
   for (const batch of worker.outstanding) {
     const live = ledger.live(batch);
     ledger.forget(batch);
-    for (const request of live) settleLost(ledger, owed, request, batch);
+    for (const request of live) settleLost(ledger, owed, request, batch, isKilled);
   }
 }
 
@@ -234,7 +236,7 @@ function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
  * What a worker's death means for a request. Who ran too long alone did so by itself; who ran too long beside others, or
  * ran when the worker died by itself, may have been the cause; who did neither was not.
  */
-function settleLost(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: LedgerBatch): void {
+function settleLost(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: LedgerBatch, isKilled: boolean): void {
   const { isCondemned } = batch.worker;
   if (batch.isOverdue && !batch.hadCompany) {
     retry(ledger, owed, request, 'run-time-limit');
@@ -242,9 +244,11 @@ function settleLost(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: L
     retry(ledger, owed, request, 'worker-lost');
   } else if (batch.isOverdue || (!isCondemned && batch.startedAt !== undefined)) {
     request.deaths += 1;
+    if (!isKilled) request.crashes += 1;
     request.isAlone = true;
+    const { deathsMax, killsMax } = ledger.limits.retry;
     const wasAlone = batch.requests.length === 1 && !batch.hadCompany;
-    const isPoison = wasAlone && request.deaths >= ledger.limits.retry.deathsMax;
+    const isPoison = wasAlone && (request.crashes >= deathsMax || request.deaths >= killsMax);
     retry(ledger, owed, request, isPoison ? 'poison-request' : undefined);
   } else {
     requeue(ledger, owed, request);

@@ -160,6 +160,7 @@ export class SchedulerReferee {
       answeredIn: undefined,
       isAlone: event.request.isAlone,
       deaths: 0,
+      crashes: 0,
       requeues: 0,
     };
     this.#ledger.requests.set(id, request);

@@ -82,7 +82,7 @@ export class BatchOutcomes {
     });
   }
 
-  workerGone(id: WorkerId, nowMs: number): void {
+  workerGone(id: WorkerId, isKilled: boolean, nowMs: number): void {
     const worker = this.#parts.workers.takeKnown(id);
     if (worker === undefined) return;
     // A worker killed for its run has been blamed for that already.
@@ -93,7 +93,8 @@ export class BatchOutcomes {
       this.#parts.dispatcher.forget(batch, worker.ranMs(batch, nowMs));
       this.#retryOrRefuse(batch, (entry) => {
         if (batch.hasProgressed && roles[index] !== 'overdue') return lostRefusal(batch);
-        if (roles[index] === 'suspect') return noteDeath(entry, batch.isSole, this.#parts.config.retry);
+        if (roles[index] === 'suspect')
+          return noteDeath(entry, { isSole: batch.isSole, isKilled }, this.#parts.config.retry);
         if (roles[index] === 'innocent') return noteRequeue(entry, this.#parts.config.retry);
         return overdueRefusal(batch);
       });

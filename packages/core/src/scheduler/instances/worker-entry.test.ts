@@ -93,7 +93,7 @@ test('nobody is refused for a death that another may have caused, in the same ba
   const policy = { ...defaultRetryPolicy, deathsMax: 1 };
   const codeOf = (batch: Batch) => {
     const [entry] = batch.entries;
-    return entry && noteDeath(entry, batch.isSole, policy)?.code;
+    return entry && noteDeath(entry, { isSole: batch.isSole, isKilled: false }, policy)?.code;
   };
   const { begin } = workerWith();
   const first = begin(0);

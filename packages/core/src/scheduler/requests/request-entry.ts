@@ -46,6 +46,8 @@ export class RequestEntry {
   isAlone: boolean;
   /** Workers that died while they ran it. */
   deaths = 0;
+  /** How many of these deaths were by a signal from outside. */
+  kills = 0;
   /** How often it was put back in the queue through no fault of its own. */
   requeues = 0;
 

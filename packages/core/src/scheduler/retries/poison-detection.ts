@@ -21,14 +21,24 @@ export function partIn(worker: WorkerEntry, batch: Batch): Part {
   return 'suspect';
 }
 
+/** A worker's death as a request that ran on it sees it. */
+export interface DeathOfWorker {
+  /** Nothing else ran there that can have been the cause. */
+  readonly isSole: boolean;
+  /** A signal from outside ended it. */
+  readonly isKilled: boolean;
+}
+
 /**
  * Counts a death against a request that ran, which is retried with nothing beside it. Returns a refusal when it is
- * poison: `isSole` says that nothing else can have been the cause, and nobody is refused for another's deaths.
+ * poison; nobody is refused for another's deaths.
  */
-export function noteDeath(entry: RequestEntry, isSole: boolean, policy: RetryPolicy): Refusal | undefined {
+export function noteDeath(entry: RequestEntry, death: DeathOfWorker, policy: RetryPolicy): Refusal | undefined {
   entry.deaths += 1;
+  if (death.isKilled) entry.kills += 1;
   entry.isAlone = true;
-  if (!isSole || entry.deaths < policy.deathsMax) return undefined;
+  const isBlamed = entry.deaths - entry.kills >= policy.deathsMax || entry.deaths >= policy.killsMax;
+  if (!death.isSole || !isBlamed) return undefined;
   const message = `${entry.deaths} workers died while they ran this request, so it is not retried; check its inputs and the worker's log`;
   return { code: 'poison-request', message };
 }

@@ -12,6 +12,11 @@ export type AfterFailure = 'elsewhere' | 'alone';
 export interface RetryPolicy {
   /** A request that this many workers died of is poison; the last of them while it ran with nothing beside it. */
   readonly deathsMax: number;
+  /**
+   * The same where workers ended by a signal from outside are counted too: an operator or an orchestrator sends it for
+   * reasons of its own, but the system's memory killer may send it because of the request.
+   */
+  readonly killsMax: number;
   /** How often a request may be requeued without fault, so that nothing is retried for ever. */
   readonly requeuesMax: number;
   readonly afterFailure: Partial<Record<ErrorCode, AfterFailure>>;
@@ -20,6 +25,7 @@ export interface RetryPolicy {
 
 export const defaultRetryPolicy: RetryPolicy = Object.freeze({
   deathsMax: 2,
+  killsMax: 6,
   requeuesMax: 8,
   afterFailure: Object.freeze({
     /** A batch is cancelled when nobody waits for it; should a request wait after all, it was not at fault. */

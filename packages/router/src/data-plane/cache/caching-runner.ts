@@ -3,7 +3,7 @@
  * for its result instead of running. Requests of sequences bypass the cache, because their results also depend on the
  * sequence's state.
  */
-import { type FailedFlight, type Flights, isFailureOfRequest } from '@millrace/core';
+import { type FailedFlight, type Flights, isSharedFailure } from '@millrace/core';
 import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { CacheChoice } from '../../model/model-definition.ts';
 import type { Clock } from '../clock.ts';
@@ -206,7 +206,7 @@ export class CachingRunner implements Runner {
   #failed(key: string, flight: string, error: InferenceError): void {
     const { flights, observer } = this.#parts;
     this.#runs.delete(flight);
-    const { told, next }: FailedFlight<WaitingRequest> = flights.failed(flight, isFailureOfRequest(error.code));
+    const { told, next }: FailedFlight<WaitingRequest> = flights.failed(flight, isSharedFailure(error.code));
     for (const [index, waiting] of told.entries()) {
       settle(waiting);
       if (index > 0) observer.requestRefused(error.code);

@@ -129,6 +129,6 @@ export class PlaneHarness {
   #tell(worker: number, message: FromWorker): void {
     if (message.kind === 'answered') this.plane.workers.batchAnswered(message);
     else if (message.kind === 'failed') this.plane.workers.batchFailed(message);
-    else if (message.kind === 'gone') this.plane.workers.workerGone(worker);
+    else if (message.kind === 'gone') this.plane.workers.workerGone(worker, message.end === 'killed');
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../data-plane/clock.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
 import type { KnownRevisions } from './known-revisions.ts';
-import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
+import { type MeasureProcess, measuredOnce, residentBytesOf } from './resident-memory.ts';
 import type { RevisionListener } from './revision-listener.ts';
 
 /** Processes are not measured more often than this, however many contexts wait for room. */
@@ -30,11 +30,12 @@ export class MemoryMeter {
   measure(): void {
     const { clock, measure, listener, revisions, loop } = this.#parts;
     this.#measuredAt = clock.now();
+    const measureOnce = measuredOnce(measure);
     const byModel: { model: ServedModel; bytes: number }[] = [];
     for (const revision of revisions.all()) {
       const { running } = revision;
       if (running === undefined || !running.isSettled) continue;
-      const bytes = residentBytesOf(revision, running, measure);
+      const bytes = residentBytesOf(revision, running, measureOnce);
       // The memory of shared processes is divided evenly among the models that share them.
       for (const model of revision.models) byModel.push({ model, bytes: bytes / revision.members.length });
       loop.tell({ kind: 'measured', revision: revision.id, residentBytes: bytes });

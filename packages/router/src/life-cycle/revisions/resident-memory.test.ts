@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { ContextPlan } from './context-plan.ts';
-import { measureProcess, residentBytesOf } from './resident-memory.ts';
+import { measuredOnce, measureProcess, residentBytesOf } from './resident-memory.ts';
 import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
@@ -47,4 +47,19 @@ test('this process is measured where there is a /proc, and a missing process giv
   expect(own === undefined).toBe(!existsSync('/proc/self/statm'));
   expect(own ?? 1e7).toBeGreaterThan(1e6);
   expect(measureProcess(2 ** 30)).toBeUndefined();
+});
+
+test.runIf(existsSync('/proc/self/smaps_rollup'))('pages that other processes share count in part', () => {
+  const residentBytes = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]) * 4096;
+  expect(measureProcess(process.pid)).toBeLessThan(residentBytes);
+});
+
+test('a process that many models share is measured once', () => {
+  const asked: number[] = [];
+  const once = measuredOnce((pid) => {
+    asked.push(pid);
+    return measure(pid);
+  });
+  expect([1, 2, 1, 7, 7].map(once)).toEqual([100, 130, 100, undefined, undefined]);
+  expect(asked).toEqual([1, 2, 7]);
 });

@@ -5,18 +5,35 @@ import type { Revision } from './revision.ts';
 /** The page size in which `/proc/PID/statm` counts, on every Linux that Node.js supports by default. */
 const pageBytes = 4096;
 
-/** Resident bytes of a process now; undefined where the system does not report it. */
+/** Bytes of memory that a process has now; undefined where the system does not report it. */
 export type MeasureProcess = (pid: number) => number | undefined;
 
-/** From `/proc`, where there is one. A read of it asks the kernel, not a disk. */
-export const measureProcess: MeasureProcess = (pid) => {
+/**
+ * The proportional set size: a page that several processes share, such as the program's own, is divided among them, so that
+ * the sum over all processes is what they really take. From `/proc`, where there is one; a read of it asks the kernel,
+ * not a disk. The resident size where the kernel keeps the other one from us, because the worker runs as another user.
+ */
+export const measureProcess: MeasureProcess = (pid) =>
+  takeBytes(`/proc/${pid}/smaps_rollup`, (text) => Number(/^Pss: +(\d+) kB$/m.exec(text)?.[1]) * 1024) ??
+  takeBytes(`/proc/${pid}/statm`, (text) => Number(text.split(' ')[1]) * pageBytes);
+
+function takeBytes(path: string, read: (text: string) => number): number | undefined {
   try {
-    const pages = Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]);
-    return Number.isFinite(pages) ? pages * pageBytes : undefined;
+    const bytes = read(readFileSync(path, 'latin1'));
+    return Number.isFinite(bytes) ? bytes : undefined;
   } catch {
     return undefined;
   }
-};
+}
+
+/** The same, with each process measured at most once: many models may share one. */
+export function measuredOnce(measure: MeasureProcess): MeasureProcess {
+  const known = new Map<number, number | undefined>();
+  return (pid) => {
+    if (!known.has(pid)) known.set(pid, measure(pid));
+    return known.get(pid);
+  };
+}
 
 /**
  * The memory of a revision: all of its worker processes together. A worker that has not loaded yet is assumed to
