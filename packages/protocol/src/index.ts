@@ -53,5 +53,6 @@ export { JsonWriter } from './json/writer.ts';
 export * from './nearest-name.ts';
 export * from './protobuf-fields.ts';
 export * from './quote.ts';
+export * from './streams/frames.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

@@ -1,3 +1,4 @@
+export * from './journal.ts';
 export * from './lmdb/lmdb-store.ts';
 export * from './memory/memory-store.ts';
 export * from './metadata.ts';

@@ -12,8 +12,16 @@ export type StoreErrorCode =
   | 'store-newer'
   /** The folder cannot be used: it does not exist, no permission, not a store. */
   | 'store-unusable'
-  /** A change could not be made durable; nothing of it was kept. */
-  | 'store-failed';
+  /** A change could not be made durable; of a metadata store nothing was kept, of a journal it is unknown. */
+  | 'store-failed'
+  /** The store does not answer, or not in time; whether a change was made is unknown. */
+  | 'store-unavailable'
+  /** Another owner has taken the log over, or it was removed or has expired. */
+  | 'journal-fenced'
+  /** A bound of a log or of the whole journal is reached. */
+  | 'journal-full'
+  /** An entry of a log is not as it was written. */
+  | 'journal-damaged';
 
 export class StoreError extends Error {
   readonly code: StoreErrorCode;

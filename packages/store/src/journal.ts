@@ -1,0 +1,140 @@
+/**
+ * The seam between the router and the durable record of its streams. A log belongs to one stream: entries (opaque bytes)
+ * numbered 1, 2, 3…, appended by one owner at a time. Memory and lmdb implement it, later a journal that is replicated
+ * over several servers; one contract suite checks them all.
+ *
+ * What callers rely on:
+ * - **Committed is found again.** An entry whose `append` resolved is in every later log that `takeOver` or `peek` returns,
+ *   with the same number and bytes, as long as the journal's durability promises, until it is trimmed or the log expires.
+ * - **No holes.** Entries become durable in the order of the calls, whatever the number in flight; a log ends somewhere, and
+ *   everything before is there. An entry that is damaged on disk makes the log unreadable (`journal-damaged`), never shorter.
+ * - **Unknown outcomes.** An append that was not acknowledged (the process died, or it rejected with `store-failed` or
+ *   `store-unavailable`) may be in the log or not. Whoever needs to know takes the log over: what `takeOver` returned is
+ *   exact and durable, an entry in it never disappears again and one that is absent never appears. Until then nothing that
+ *   depends on such an entry may be sent.
+ * - **Fencing.** `takeOver` raises the epoch by compare-and-set. From the moment it resolves, no append, trim or removal by an
+ *   earlier owner takes effect, wherever that owner runs: its calls reject with `journal-fenced`. Epochs of one stream id only rise, also over a
+ *   removal of its log, so an owner of an earlier life of the id is fenced as well.
+ * - **An idle owner is not told** of a take-over by another process. An empty `append` checks: it rejects if fenced.
+ * - **Several copies.** A replicated journal may find different ends of a log in several places; it returns one of them,
+ *   and has made it the only one before `takeOver` resolves. `peek` promises less: entries at the end may be missing,
+ *   and may be others after the next take-over, so what it returned decides nothing but whether to take over.
+ * - **Bounds.** Bytes, entries and age of a log and bytes of the whole journal have a maximum; at it, `journal-full`.
+ *   Part of it is kept for entries that end a stream and for trims, so that a full journal can be emptied.
+ *
+ * Bytes handed in are copied or written before the call returns: the caller may reuse them. Every error is a `StoreError`.
+ */
+export interface Journal {
+  /**
+   * Becomes the owner of the log, and reads it. Undefined: there is none (unknown, removed or expired) and `create` was not
+   * given, or its epoch is not the expected one; then nothing was changed and no owner was fenced.
+   */
+  takeOver(stream: string, owner: string, options?: TakeOverOptions): Promise<StreamLog | undefined>;
+  /** Reads without taking over; undefined: there is none. */
+  peek(stream: string): Promise<StreamLogView | undefined>;
+  /** All logs that have not expired, by the bytes of their stream ids: for the start after a crash, and for operators. */
+  list(): Promise<readonly StreamLogSummary[]>;
+  usage(): JournalUsage;
+  /** What was appended before is durable or has failed when it resolves; logs stay, without owner. */
+  close(): Promise<void>;
+}
+
+export interface TakeOverOptions {
+  /** Creates an empty log if there is none; `journal-full` when the journal has no room for another. */
+  readonly create?: boolean;
+  /**
+   * Takes over only at this epoch, as `peek` showed it; 0: only if there is no log. So the opening of a log can be read and
+   * judged before its owner is fenced, and it is still the same log then.
+   */
+  readonly expectedEpoch?: number;
+  /** When a log that is created expires, in milliseconds since 1970; at most, and unless given, the maximum age from now. */
+  readonly expiresAtMs?: number;
+}
+
+/** A log as its owner holds it. All calls take effect in the order in which they are made. */
+export interface StreamLog {
+  readonly stream: string;
+  readonly epoch: number;
+  /** Entries up to this number were trimmed at the time of the take-over. */
+  readonly base: number;
+  /** What the last trim put in the place of the entries up to `base`. */
+  readonly snapshot: readonly Uint8Array[];
+  /** The entries from `base` + 1 on, at the time of the take-over. */
+  readonly entries: readonly Uint8Array[];
+  readonly expiresAtMs: number;
+  /**
+   * Resolves with the number of the last of these entries, once they are durable. Rejections:
+   * - `journal-full`: nothing of it was kept, and the log takes no other entries any more than those of an append with
+   *   `isEnding`, so that no later entry can stand where a refused one is missing;
+   * - `journal-fenced`: another owner has taken over, or the log was removed or has expired;
+   * - `store-failed`, `store-unavailable`: unknown whether it was kept; the log takes no more calls.
+   */
+  append(entries: readonly Uint8Array[], options?: AppendOptions): Promise<number>;
+  /**
+   * Drops the entries up to the number `to`, which must be committed, and puts `snapshot` in their place; in one step, in
+   * the order of the appends. A trim that failed changed nothing; the next append says why.
+   */
+  trim(to: number, snapshot: readonly Uint8Array[]): void;
+  /** Resolves when this owner knows that it is none any more; never, if it closes the log before. */
+  readonly whenFenced: Promise<void>;
+  /** Gives up the ownership, after everything appended before is durable or has failed. */
+  close(options?: CloseLogOptions): Promise<void>;
+}
+
+export interface AppendOptions {
+  /** The last entries of the stream: they may use what bounds keep free for them. */
+  readonly isEnding?: boolean;
+}
+
+export interface CloseLogOptions {
+  /** Deletes the log. */
+  readonly remove?: boolean;
+  /** Lets the log expire earlier: an ended stream stays for those who ask for its end, and for no longer. */
+  readonly expiresAtMs?: number;
+}
+
+export interface StreamLogSummary {
+  readonly stream: string;
+  readonly epoch: number;
+  /** Who took it over last. */
+  readonly owner: string;
+  readonly base: number;
+  /** Number of its last entry. */
+  readonly last: number;
+  /** What it counts for in the bounds. */
+  readonly bytes: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+export interface StreamLogView extends StreamLogSummary {
+  readonly snapshot: readonly Uint8Array[];
+  readonly entries: readonly Uint8Array[];
+}
+
+export interface JournalUsage {
+  readonly logs: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+}
+
+/** `none`: nothing survives the process; `process`: what the kernel has survives it; `power`: what was flushed to disk. */
+export type JournalDurability = 'none' | 'process' | 'power';
+
+export interface JournalBounds {
+  /** Bytes of one log, with an overhead for each entry. */
+  readonly logBytesMax: number;
+  /** Entries of one log that were not trimmed. */
+  readonly logEntriesMax: number;
+  /** A log expires this long after it was created. */
+  readonly logAgeMsMax: number;
+  /** Bytes of all logs together. */
+  readonly bytesMax: number;
+}
+
+export const defaultJournalBounds: JournalBounds = {
+  logBytesMax: 64 * 1024 * 1024,
+  logEntriesMax: 100_000,
+  logAgeMsMax: 24 * 3_600_000,
+  bytesMax: 1024 * 1024 * 1024,
+};
