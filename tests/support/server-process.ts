@@ -23,15 +23,22 @@ export interface Launch {
   readonly measuresMemory?: boolean;
 }
 
-/** Reports its memory to its parent over the IPC channel on request; the channel does not keep the server alive. */
+/**
+ * Reports its memory to its parent over the IPC channel on request; the channel does not keep the server alive. Garbage is
+ * collected and free memory returned to the system before, so that what is still there is what the server holds.
+ */
 const memoryReporter = [
   '--expose-gc',
   '--import',
   `data:text/javascript,${encodeURIComponent(`
+    import { createRequire } from 'node:module';
+    const koffi = createRequire(${JSON.stringify(join(repositoryRoot, 'packages/shared-memory/package.json'))})('koffi');
+    const returnFree = koffi.load(null).func('int malloc_trim(size_t)');
     process.on('message', () => {
       gc();
       setTimeout(() => {
         gc();
+        returnFree(0);
         const { heapUsed, external } = process.memoryUsage();
         process.send(heapUsed + external);
       }, 50);

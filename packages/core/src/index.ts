@@ -43,6 +43,18 @@ export * from './sequences/sequencer-events.ts';
 export { chooseSharedWorker } from './sharing/shared-worker-choice.ts';
 export { defaultSharingPolicy, resolveSharingPolicy, type SharingPolicy } from './sharing/sharing-policy.ts';
 export { type ContentId, type RunsMeasured, SmallModels } from './sharing/small-models.ts';
+export { type OpenDecision, type OpenedStream, type OpenRequest, openDecisionOf } from './streams/open-decision.ts';
+export * from './streams/stream-entries.ts';
+export type { StreamError, StreamErrorCode } from './streams/stream-errors.ts';
+export { StreamMachine, type StreamMachineCounts, type StreamMachineOptions } from './streams/stream-machine.ts';
+export {
+  defaultStreamMachineConfig,
+  type LateInputPolicy,
+  resolveStreamMachineConfig,
+  type StreamMachineConfig,
+  type StreamModelKind,
+} from './streams/stream-machine-config.ts';
+export * from './streams/stream-machine-events.ts';
 export { StreamWindow, type StreamWindowLimits, type WindowEntry, type WindowOutput } from './streams/stream-window.ts';
 export { type ShadowChoice, shadowsOf } from './traffic/shadow-sampling.ts';
 export { stableDraw } from './traffic/stable-draw.ts';

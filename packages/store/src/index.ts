@@ -1,5 +1,7 @@
 export * from './journal.ts';
+export * from './lmdb/lmdb-journal.ts';
 export * from './lmdb/lmdb-store.ts';
+export * from './memory/memory-journal.ts';
 export * from './memory/memory-store.ts';
 export * from './metadata.ts';
 export * from './store-clock.ts';

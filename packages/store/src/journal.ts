@@ -22,7 +22,8 @@
  * - **Bounds.** Bytes, entries and age of a log and bytes of the whole journal have a maximum; at it, `journal-full`.
  *   Part of it is kept for entries that end a stream and for trims, so that a full journal can be emptied.
  *
- * Bytes handed in are copied or written before the call returns: the caller may reuse them. Every error is a `StoreError`.
+ * Bytes handed in must not be changed until the call has settled; those of a trim, until the log is closed or a later append
+ * has resolved. Every error is a `StoreError`.
  */
 export interface Journal {
   /**
@@ -57,7 +58,7 @@ export interface StreamLog {
   readonly epoch: number;
   /** Entries up to this number were trimmed at the time of the take-over. */
   readonly base: number;
-  /** What the last trim put in the place of the entries up to `base`. */
+  /** What the last trim put in the place of the entries up to `base`. Released, as the entries, by the first trim. */
   readonly snapshot: readonly Uint8Array[];
   /** The entries from `base` + 1 on, at the time of the take-over. */
   readonly entries: readonly Uint8Array[];

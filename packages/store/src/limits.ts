@@ -33,6 +33,16 @@ export function checkLeaseLife(lifeMs: number): void {
   throw new StoreError('lease-invalid', `a lease cannot have ${lifeMs} ms; it must have ${range}`);
 }
 
+export function checkLogNames(stream: string, owner: string): void {
+  for (const [what, text] of [
+    ['id of a stream', stream],
+    ['name of an owner', owner],
+  ] as const) {
+    const problem = text === '' ? 'is empty' : textProblem(text);
+    if (problem !== undefined) throw new StoreError('key-invalid', `the ${what} ${shown(text)} ${problem}`);
+  }
+}
+
 function textProblem(text: string): string | undefined {
   const bytes = Buffer.byteLength(text);
   if (bytes > keyBytesMax) return `has ${bytes} bytes; the maximum is ${keyBytesMax}`;

@@ -54,7 +54,6 @@ export interface CheckpointEntry<Payload> {
   readonly acknowledgedOutput: number;
   /** The latest event time of all inputs so far; undefined: none had one. */
   readonly eventTimeMax: number | undefined;
-  readonly lateInputs: number;
 }
 
 export type EndingOutcome = 'done' | 'failed' | 'cancelled' | 'expired';

@@ -69,11 +69,12 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
 export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>): StreamMachineConfig {
   const config: StreamMachineConfig = Object.freeze({ ...defaultStreamMachineConfig, ...options });
   assert(config.isResumable || config.model === 'decoupled', 'isResumable is false for decoupled models only');
-  assert(config.reorderInputsMax >= 0, 'reorderInputsMax is at least 0');
   assert(config.pendingInputsMax >= 1, 'pendingInputsMax is at least 1');
   assert(config.inputBytesMax >= 1, 'inputBytesMax is at least 1');
   assert(config.pendingBytesMax >= 2 * config.inputBytesMax, 'pendingBytesMax is at least twice inputBytesMax');
-  assert(config.reorderBytesMax >= config.inputBytesMax, 'reorderBytesMax is at least inputBytesMax');
+  // A client that stays within its credit never leaves the reorder window.
+  assert(config.reorderInputsMax >= config.pendingInputsMax, 'reorderInputsMax is at least pendingInputsMax');
+  assert(config.reorderBytesMax >= config.pendingBytesMax, 'reorderBytesMax is at least pendingBytesMax');
   assert(config.latenessMsMax >= 0, 'latenessMsMax is at least 0');
   assert(config.retainedOutputsMax >= 1, 'retainedOutputsMax is at least 1');
   assert(config.retainedBytesMax >= 1, 'retainedBytesMax is at least 1');

@@ -1,7 +1,7 @@
 /** A table in lmdb. Actions of one turn share a commit, which runs on a separate thread. */
 import { type Database, open } from 'lmdb';
-import { StoreError } from '../store-error.ts';
 import type { Table, TableHost } from '../table.ts';
+import { writeFailure } from './write-failure.ts';
 
 export interface LmdbTableOptions {
   readonly folder: string;
@@ -10,10 +10,10 @@ export interface LmdbTableOptions {
 }
 
 export class LmdbTable implements Table, TableHost {
-  readonly #database: Database<Uint8Array, Uint8Array>;
+  readonly database: Database<Uint8Array, Uint8Array>;
 
   constructor({ folder, isSynced }: LmdbTableOptions) {
-    this.#database = open<Uint8Array, Uint8Array>(folder, {
+    this.database = open<Uint8Array, Uint8Array>(folder, {
       noSubdir: false,
       encoding: 'binary',
       keyEncoding: 'binary',
@@ -26,22 +26,22 @@ export class LmdbTable implements Table, TableHost {
   }
 
   get(key: string): Uint8Array | undefined {
-    return this.#database.get(Buffer.from(key));
+    return this.database.get(Buffer.from(key));
   }
 
   put(key: string, bytes: Uint8Array): void {
-    void this.#database.put(Buffer.from(key), bytes);
+    void this.database.put(Buffer.from(key), bytes);
   }
 
   remove(key: string): void {
-    void this.#database.remove(Buffer.from(key));
+    void this.database.remove(Buffer.from(key));
   }
 
   range(prefix: string): readonly (readonly [key: string, bytes: Uint8Array])[] {
     const start = Buffer.from(prefix);
     // The first text after all that begin with the prefix: 0xff occurs in no UTF-8 text.
     const end = Buffer.concat([start, Buffer.of(0xff)]);
-    const rows = this.#database.getRange({ start, end });
+    const rows = this.database.getRange({ start, end });
     return [...rows.map(({ key, value }) => [Buffer.from(key).toString(), value] as const)];
   }
 
@@ -52,15 +52,13 @@ export class LmdbTable implements Table, TableHost {
   /** In a nested transaction within the commit: a change that fails half-way leaves nothing. */
   async write<T>(action: (table: Table) => T): Promise<T> {
     try {
-      return await this.#database.childTransaction(() => action(this));
+      return await this.database.childTransaction(() => action(this));
     } catch (error) {
-      if (error instanceof StoreError) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new StoreError('store-failed', `the change could not be written to disk: ${reason}`, { cause: error });
+      throw writeFailure(error);
     }
   }
 
   close(): Promise<void> {
-    return this.#database.close();
+    return this.database.close();
   }
 }

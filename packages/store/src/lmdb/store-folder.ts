@@ -2,7 +2,7 @@
  * Checks the folder of a store on disk before lmdb opens it: lmdb kills the whole process on a file that is not its
  * own, so problems are found and reported here.
  */
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StoreError } from '../store-error.ts';
 import { dataFile, isWholeDataFile } from './data-file.ts';
@@ -24,6 +24,19 @@ export function prepareFolder(folder: string, temporaryFolder: string): void {
     throw unusable(folder, (error as Error).message, error);
   }
   checkDataFile(folder, temporaryFolder);
+}
+
+/** Lets the owner alone read the files, in whatever folder they are; lmdb would create them readable for others. */
+export function makePrivateFiles(folder: string): void {
+  try {
+    for (const name of [dataFile, lockFile]) {
+      const path = join(folder, name);
+      closeSync(openSync(path, 'a', 0o600));
+      chmodSync(path, 0o600);
+    }
+  } catch (error) {
+    throw unusable(folder, (error as Error).message, error);
+  }
 }
 
 /** One by one: where the system refuses without a reason, as below /proc, Node's own creation of parents never ends. */

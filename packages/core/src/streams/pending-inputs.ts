@@ -1,0 +1,103 @@
+/** Inputs that were applied and are not completely answered, in order, with what is known of their answers. */
+import type { InputEntry, SizedPayload } from './stream-entries.ts';
+import type { StreamStepId } from './stream-machine-events.ts';
+
+export interface GivenOutput<Payload> {
+  readonly payload: Payload | undefined;
+  readonly isLast: boolean;
+}
+
+export class PendingInput<Payload> {
+  readonly entry: InputEntry<Payload>;
+  /** Infinity for an input that is replayed. */
+  readonly deadlineAt: number;
+  /** Its outputs that are numbered, of all attempts; they follow each other from `firstOutput` on. */
+  outputs = 0;
+  firstOutput = 0;
+  /** The last of them is its last output. */
+  isAnswered: boolean = false;
+  /** The running attempt. */
+  step: StreamStepId | undefined;
+  /** Outputs of this attempt that were compared or numbered. */
+  given = 0;
+  /** The attempt has given its last output. */
+  isClosed: boolean = false;
+  /** Outputs granted to the attempt. */
+  outputsMax = 0;
+  /** Outputs of this attempt that wait for the step, and the inputs before it, to be done. */
+  held: GivenOutput<Payload>[] = [];
+  isDone: boolean = false;
+  /** What the step left, once it is done. */
+  state: Payload | undefined;
+  /** The next attempt runs in quarantine. */
+  isAlone: boolean = false;
+  suspectDeaths = 0;
+
+  constructor(entry: InputEntry<Payload>, deadlineAt: number) {
+    this.entry = entry;
+    this.deadlineAt = deadlineAt;
+    // Neither runs: one is answered by an empty output, the other by none.
+    this.isDone = entry.isDropped || entry.payload === undefined;
+  }
+
+  noteOutput(sequence: number, isLast: boolean): void {
+    if (this.outputs === 0) this.firstOutput = sequence;
+    this.outputs += 1;
+    if (isLast) this.isAnswered = true;
+  }
+
+  /** Forgets the attempt: the next one begins anew. */
+  forgetAttempt(): void {
+    this.step = undefined;
+    this.given = 0;
+    this.isClosed = false;
+    this.held = [];
+  }
+}
+
+export class PendingInputs<Payload extends SizedPayload> {
+  #inputs: PendingInput<Payload>[] = [];
+  #bytes = 0;
+
+  get all(): readonly PendingInput<Payload>[] {
+    return this.#inputs;
+  }
+
+  get head(): PendingInput<Payload> | undefined {
+    return this.#inputs[0];
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isReplaying(): boolean {
+    return this.#inputs.some(({ isAnswered }) => isAnswered);
+  }
+
+  /** The earliest deadline; Infinity: none. */
+  get deadlineAt(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { deadlineAt } of this.#inputs) earliest = Math.min(earliest, deadlineAt);
+    return earliest;
+  }
+
+  add(input: PendingInput<Payload>): void {
+    this.#inputs.push(input);
+    this.#bytes += input.entry.payload?.byteLength ?? 0;
+  }
+
+  removeHead(): void {
+    const head = this.#inputs.shift();
+    this.#bytes -= head?.entry.payload?.byteLength ?? 0;
+  }
+
+  take(step: StreamStepId): PendingInput<Payload> | undefined {
+    return this.#inputs.find((input) => input.step === step);
+  }
+
+  clear(): void {
+    this.#inputs = [];
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,129 @@
+/** What the clients of one stream are sent: the link that counts, its frames in order, outputs that are kept for it. */
+import type { EndingEntry, SizedPayload } from './stream-entries.ts';
+import { type StreamError, streamError } from './stream-errors.ts';
+import { StreamLink } from './stream-link.ts';
+import type { StreamMachineConfig } from './stream-machine-config.ts';
+import type {
+  FlowCredit,
+  LinkFrame,
+  LinkId,
+  StreamMachineAction,
+  StreamMachineEvent,
+} from './stream-machine-events.ts';
+import type { StreamRecords } from './stream-records.ts';
+
+export class StreamDelivery<Payload extends SizedPayload> {
+  readonly #config: StreamMachineConfig;
+  readonly #records: StreamRecords<Payload>;
+  readonly #act: (action: StreamMachineAction<Payload>) => void;
+  /** The current link, or the last one while there is none: its credit still holds. */
+  #link: StreamLink<Payload> | undefined;
+  #isAttached: boolean = false;
+
+  constructor(
+    config: StreamMachineConfig,
+    records: StreamRecords<Payload>,
+    act: (action: StreamMachineAction<Payload>) => void,
+  ) {
+    this.#config = config;
+    this.#records = records;
+    this.#act = act;
+  }
+
+  get isAttached(): boolean {
+    return this.#isAttached;
+  }
+
+  isCurrent(link: LinkId): boolean {
+    return this.#isAttached && this.#link?.id === link;
+  }
+
+  /** Outputs that may be made now, beyond those that are numbered. */
+  get room(): number {
+    return this.#link?.roomFor(this.#config) ?? 0;
+  }
+
+  /** The later client wins. */
+  attach(event: StreamMachineEvent<Payload> & { kind: 'attached' }): void {
+    const error = this.#resumeError(event.resumeAfter);
+    if (error !== undefined) {
+      this.#act({ kind: 'close-link', link: event.link, error });
+      return;
+    }
+    this.close(streamError('stream-superseded', 'another client has resumed this stream'));
+    this.#link = new StreamLink(event.link, this.#records.outputs, event);
+    this.#isAttached = true;
+  }
+
+  detach(): void {
+    this.#isAttached = false;
+  }
+
+  close(error: StreamError): void {
+    if (!this.#isAttached || this.#link === undefined) return;
+    this.#isAttached = false;
+    this.#act({ kind: 'close-link', link: this.#link.id, error });
+  }
+
+  acknowledge({ link: from, output, credit }: StreamMachineEvent<Payload> & { kind: 'acknowledged' }): void {
+    const link = this.#isAttached ? this.#link : undefined;
+    // An output that was not sent on this link is still needed there.
+    const handled = Math.min(output, link?.sent ?? this.#records.outputs.durable);
+    if (from === undefined || link?.isAcknowledging === true) this.#records.outputs.acknowledge(handled);
+    link?.renew(handled, credit);
+  }
+
+  /** Sends what is durable and within the credit. `ending`: once it is durable. True: the link is over, by `ended`. */
+  pump(inputCredit: FlowCredit, ending: EndingEntry | undefined): boolean {
+    const link = this.#isAttached && this.#records.committed >= 1 ? this.#link : undefined;
+    if (link === undefined) return false;
+    if (!link.isOpened) this.#sendOpened(link, inputCredit);
+    else if (this.#records.acceptance.isNews(inputCredit)) this.tellAccepted(inputCredit);
+    for (let output = link.takeNext(); output !== undefined; output = link.takeNext()) {
+      this.#send({ kind: 'output', output });
+    }
+    if (!link.isAcknowledging) {
+      this.#records.outputs.forgetBeyond(this.#config.retainedOutputsMax, this.#config.retainedBytesMax, link.sent);
+    }
+    // Nobody waits for the outputs of a stream that was cancelled or has expired: its client may give no more credit.
+    const isCutShort = ending?.outcome === 'cancelled' || ending?.outcome === 'expired';
+    if (ending === undefined || (!isCutShort && link.sent < ending.outputs)) return false;
+    const { outcome, error, outputs } = ending;
+    this.#send({ kind: 'ended', outcome, error, outputs });
+    this.#isAttached = false;
+    return true;
+  }
+
+  /** Answers an input that came before, or tells of new credit. */
+  tellAccepted(inputCredit: FlowCredit): void {
+    if (!this.#isAttached || this.#link?.isOpened !== true) return;
+    this.#records.acceptance.noteTold(inputCredit);
+    this.#send({ kind: 'accepted', acceptedInput: this.#records.acceptance.accepted, inputCredit });
+  }
+
+  tellDraining(): void {
+    if (this.#isAttached && this.#link?.isOpened === true) this.#send({ kind: 'draining' });
+  }
+
+  #sendOpened(link: StreamLink<Payload>, inputCredit: FlowCredit): void {
+    link.isOpened = true;
+    this.#records.acceptance.noteTold(inputCredit);
+    const acceptedInput = this.#records.acceptance.accepted;
+    this.#send({ kind: 'opened', acceptedInput, nextOutput: link.resumeAfter + 1, inputCredit });
+  }
+
+  #send(frame: LinkFrame<Payload>): void {
+    this.#act({ kind: 'send', link: (this.#link as StreamLink<Payload>).id, frame });
+  }
+
+  #resumeError(resumeAfter: number): StreamError | undefined {
+    const { forgotten, durable } = this.#records.outputs;
+    if (resumeAfter < forgotten) {
+      const message = `outputs up to ${forgotten} are no longer kept; resume after output ${forgotten} or a later one, not ${resumeAfter}`;
+      return streamError('output-expired', message);
+    }
+    if (resumeAfter <= durable) return undefined;
+    const message = `the stream has ${durable} outputs; resume after one of them, not ${resumeAfter}`;
+    return streamError('invalid-request', message);
+  }
+}

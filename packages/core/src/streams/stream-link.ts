@@ -1,0 +1,91 @@
+/** A client's connection to a stream: which output it gets next, and how far its credit goes. */
+import type { OutputLog } from './output-log.ts';
+import type { OutputEntry, SizedPayload } from './stream-entries.ts';
+import type { StreamMachineConfig } from './stream-machine-config.ts';
+import type { FlowCredit, LinkId } from './stream-machine-events.ts';
+
+export class StreamLink<Payload extends SizedPayload> {
+  readonly id: LinkId;
+  readonly isAcknowledging: boolean;
+  readonly resumeAfter: number;
+  /** `opened` was sent. */
+  isOpened: boolean = false;
+  readonly #outputs: OutputLog<Payload>;
+  #sent: number;
+  #credit: FlowCredit;
+  /** The output that the credit counts from, and the bytes of all outputs up to it. */
+  #creditFrom: number;
+  #bytesBefore: number;
+  /** Bytes of the outputs sent after it. */
+  #sentBytes: number[] = [];
+  #sentBytesSum = 0;
+
+  constructor(
+    id: LinkId,
+    outputs: OutputLog<Payload>,
+    options: { readonly resumeAfter: number; readonly credit: FlowCredit; readonly isAcknowledging: boolean },
+  ) {
+    this.id = id;
+    this.isAcknowledging = options.isAcknowledging;
+    this.resumeAfter = options.resumeAfter;
+    this.#outputs = outputs;
+    this.#sent = options.resumeAfter;
+    this.#credit = options.credit;
+    this.#creditFrom = options.resumeAfter;
+    this.#bytesBefore = outputs.bytesInAll - outputs.bytesAfter(options.resumeAfter);
+  }
+
+  /** The last output sent, or the one that the client resumed after. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** The client has handled outputs up to this one; those not sent on this link were sent on an earlier one. */
+  renew(output: number, credit: FlowCredit | undefined): void {
+    if (credit !== undefined) this.#setCredit(output, credit);
+    const handled = Math.min(output, this.#sent);
+    while (this.#creditFrom < handled) {
+      const bytes = this.#sentBytes.shift() as number;
+      this.#sentBytesSum -= bytes;
+      this.#bytesBefore += bytes;
+      this.#creditFrom += 1;
+    }
+  }
+
+  /** A credit that counts from an output before the current one may be older: it counts only if it allows more. */
+  #setCredit(output: number, credit: FlowCredit): void {
+    const messages = credit.messages - Math.max(0, this.#creditFrom - output);
+    if (output >= this.#creditFrom || messages > this.#credit.messages) {
+      this.#credit = { messages, bytes: credit.bytes };
+    }
+  }
+
+  /** The next output, if it is durable and within the credit. */
+  takeNext(): OutputEntry<Payload> | undefined {
+    const sequence = this.#sent + 1;
+    if (sequence > this.#outputs.durable || sequence > this.#creditFrom + this.#credit.messages) return undefined;
+    const output = this.#outputs.take(sequence) as OutputEntry<Payload>;
+    const bytes = output.payload?.byteLength ?? 0;
+    if (!this.#hasByteCredit(this.#sentBytesSum, bytes, this.#credit.bytes)) return undefined;
+    this.#sent = sequence;
+    this.#sentBytes.push(bytes);
+    this.#sentBytesSum += bytes;
+    return output;
+  }
+
+  /** Outputs that may be made for this client, beyond those that are numbered. */
+  roomFor({ retainedOutputsMax, retainedBytesMax }: StreamMachineConfig): number {
+    const outputs = this.#outputs;
+    const bytesAhead = outputs.bytesInAll - this.#bytesBefore;
+    if (!this.#hasByteCredit(bytesAhead, 1, Math.min(this.#credit.bytes, retainedBytesMax))) return 0;
+    const ahead = this.#creditFrom + Math.min(this.#credit.messages, retainedOutputsMax) - outputs.last;
+    if (!this.isAcknowledging) return Math.max(0, ahead);
+    if (outputs.retainedBytes >= retainedBytesMax) return 0;
+    return Math.max(0, Math.min(ahead, retainedOutputsMax - outputs.retainedCount));
+  }
+
+  /** One output may be larger than the credit, else it could never be sent; without any credit it waits. */
+  #hasByteCredit(used: number, bytes: number, credit: number): boolean {
+    return credit > 0 && (used === 0 || used + bytes <= credit);
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Runs the inputs of one stream: which attempt begins when, what becomes of its outputs, and of the deaths of workers.
+ * Outputs leave in the order of the inputs. An input that is run again gives its journaled outputs again; they are
+ * compared and skipped.
+ */
+import { type PendingInput, PendingInputs } from './pending-inputs.ts';
+import type { OutputEntry, SizedPayload } from './stream-entries.ts';
+import { type StreamError, streamError } from './stream-errors.ts';
+import type { StreamMachineConfig } from './stream-machine-config.ts';
+import type { StreamMachineAction, StreamMachineEvent, StreamStepId } from './stream-machine-events.ts';
+
+/** What steps need of the stream. */
+export interface StepSurroundings<Payload> {
+  act(action: StreamMachineAction<Payload>): void;
+  /** Numbers the output and has it journaled; its sequence. */
+  give(input: number, payload: Payload | undefined, isLast: boolean): number;
+  /** The output of this number as it was journaled, if that is still known. */
+  takeJournaled(sequence: number): OutputEntry<Payload> | undefined;
+  isSame(journaled: Payload, again: Payload): boolean;
+  /** The oldest input is completely answered. */
+  noteFinished(input: PendingInput<Payload>): void;
+}
+
+export class StreamSteps<Payload extends SizedPayload> {
+  readonly pending = new PendingInputs<Payload>();
+  readonly #config: StreamMachineConfig;
+  readonly #surroundings: StepSurroundings<Payload>;
+  /** Of a stateful model, after the last finished input. */
+  #state: Payload | undefined;
+  #stepCount = 0;
+
+  constructor(config: StreamMachineConfig, surroundings: StepSurroundings<Payload>, state: Payload | undefined) {
+    this.#config = config;
+    this.#surroundings = surroundings;
+    this.#state = state;
+  }
+
+  get state(): Payload | undefined {
+    return this.#state;
+  }
+
+  /** Steps in flight. */
+  get running(): number {
+    let count = 0;
+    for (const { step } of this.pending.all) if (step !== undefined) count += 1;
+    return count;
+  }
+
+  /** Begins steps as far as the client has room for outputs. */
+  begin(room: number): void {
+    const stepsMax = this.#config.model === 'independent' ? this.#config.stepsMax : 1;
+    let left = room;
+    for (const input of this.pending.all.slice(0, stepsMax)) {
+      if (input.step === undefined && !input.isDone) {
+        if (left < 1 && !input.isAnswered) return;
+        this.#run(input, left);
+      }
+      // What runs or waits for its turn will take an output.
+      if (!input.isAnswered) left -= 1;
+    }
+    this.#grant(room);
+  }
+
+  /** An error ends the stream. */
+  takeOutput(event: StreamMachineEvent<Payload> & { kind: 'step-output' }): StreamError | undefined {
+    const input = this.pending.take(event.step);
+    if (input === undefined || input.isClosed) return undefined;
+    if (this.#config.model === 'decoupled') return this.#give(input, event.payload, event.isLast);
+    input.held.push({ payload: event.payload, isLast: false });
+    return undefined;
+  }
+
+  finish(step: StreamStepId, state: Payload | undefined): StreamError | undefined {
+    const input = this.pending.take(step);
+    if (input === undefined) return undefined;
+    input.step = undefined;
+    input.isDone = true;
+    input.state = state;
+    return this.settle();
+  }
+
+  /** Answers the oldest inputs as far as their steps are done. */
+  settle(): StreamError | undefined {
+    for (let head = this.pending.head; head?.isDone === true; head = this.pending.head) {
+      const error = this.#answer(head);
+      if (error !== undefined) return error;
+      if (head.entry.payload !== undefined && !head.entry.isDropped) this.#state = head.state;
+      this.pending.removeHead();
+      this.#surroundings.noteFinished(head);
+    }
+    return undefined;
+  }
+
+  fail(event: StreamMachineEvent<Payload> & { kind: 'step-failed' }): StreamError | undefined {
+    const input = this.pending.take(event.step);
+    if (input === undefined) return undefined;
+    if (!event.hasWorkerDied) return event.error;
+    if (!this.#config.isResumable) {
+      return streamError('worker-lost', 'the worker died, and the model cannot run an input again; open a new stream');
+    }
+    // A death in company says nothing about this input.
+    if (event.wasAlone && input.isAlone) input.suspectDeaths += 1;
+    if (input.suspectDeaths >= this.#config.suspectDeathsMax) {
+      return streamError(
+        'poison-request',
+        `${input.suspectDeaths} workers died while they ran input ${input.entry.sequence} alone; it is not tried again`,
+      );
+    }
+    input.isAlone = true;
+    input.forgetAttempt();
+    return undefined;
+  }
+
+  cancelAll(): void {
+    for (const { step } of this.pending.all) {
+      if (step !== undefined) this.#surroundings.act({ kind: 'cancel-step', step });
+    }
+    this.pending.clear();
+  }
+
+  #run(input: PendingInput<Payload>, room: number): void {
+    this.#stepCount += 1;
+    input.step = this.#stepCount;
+    input.outputsMax = this.#outputsMaxOf(input, room);
+    this.#surroundings.act({
+      kind: 'run',
+      step: input.step,
+      input: input.entry,
+      state: this.#state,
+      isAlone: input.isAlone,
+      deadlineAt: input.deadlineAt,
+      outputsMax: input.outputsMax,
+      journaledOutputs: input.outputs,
+    });
+  }
+
+  /** Raises the grant of a decoupled step when it has used half of it. */
+  #grant(room: number): void {
+    const head = this.pending.head;
+    if (this.#config.model !== 'decoupled' || head?.step === undefined) return;
+    const outputsMax = this.#outputsMaxOf(head, room);
+    const used = Math.max(head.given, head.outputs);
+    if (outputsMax <= head.outputsMax || (head.outputsMax - used) * 2 > this.#config.outputsAheadMax) return;
+    head.outputsMax = outputsMax;
+    this.#surroundings.act({ kind: 'grant', step: head.step, outputsMax });
+  }
+
+  #outputsMaxOf(input: PendingInput<Payload>, room: number): number {
+    if (this.#config.model !== 'decoupled') return 1;
+    return input.outputs + Math.min(this.#config.outputsAheadMax, Math.max(0, room));
+  }
+
+  #answer(input: PendingInput<Payload>): StreamError | undefined {
+    const { held, entry } = input;
+    for (const [index, { payload }] of held.entries()) {
+      const error = this.#give(input, payload, index === held.length - 1);
+      if (error !== undefined) return error;
+    }
+    const isOnlyEnd = entry.payload === undefined;
+    const error = input.isClosed || isOnlyEnd ? undefined : this.#give(input, undefined, true);
+    if (error !== undefined) return error;
+    return input.given < input.outputs ? this.#diverged(input, input.given + 1) : undefined;
+  }
+
+  #give(input: PendingInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
+    input.given += 1;
+    input.isClosed = isLast;
+    if (input.given > input.outputs) {
+      if (input.isAnswered) return this.#diverged(input, input.given);
+      input.noteOutput(this.#surroundings.give(input.entry.sequence, payload, isLast), isLast);
+      return undefined;
+    }
+    const journaled = this.#surroundings.takeJournaled(input.firstOutput + input.given - 1);
+    const isSame = journaled === undefined || this.#isSame(journaled, payload, isLast);
+    return isSame ? undefined : this.#diverged(input, input.given);
+  }
+
+  #isSame(journaled: OutputEntry<Payload>, payload: Payload | undefined, isLast: boolean): boolean {
+    if (journaled.isLast !== isLast) return false;
+    if (journaled.payload === undefined || payload === undefined) return journaled.payload === payload;
+    return this.#surroundings.isSame(journaled.payload, payload);
+  }
+
+  #diverged({ entry, firstOutput }: PendingInput<Payload>, index: number): StreamError {
+    return streamError(
+      'replay-diverged',
+      `input ${entry.sequence} was run again, and its output ${firstOutput + index - 1} differs from the one that is journaled`,
+    );
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * What the table of a journal holds, in memory: the heads of all logs and the keys of their records. Whoever changes a log
+ * does it here, in a transaction, so that index and table agree; after a transaction that failed the index is read again.
+ */
+import { StoreError } from '../store-error.ts';
+import type { JournalTable } from './journal-table.ts';
+import {
+  damaged,
+  entriesFrom,
+  headBytesOf,
+  headFrom,
+  headKeyOf,
+  headPrefix,
+  type LogHead,
+  lastEpochKey,
+  lendRecord,
+  type RecordKey,
+  recordBytesOf,
+  recordKeyBytesOf,
+  recordKeyFrom,
+  recordPrefix,
+  streamFrom,
+} from './record-format.ts';
+
+/** What a record or head takes beside its value: its key and what lmdb keeps with it. */
+export const rowOverheadBytes = 48;
+
+/** One log. Fields change with the log. */
+export interface IndexedLog {
+  readonly stream: string;
+  head: LogHead;
+  /** Without the snapshot; by number. The first may begin with entries that were trimmed. */
+  records: RecordKey[];
+  snapshot: RecordKey | undefined;
+  /** Number of its last entry. */
+  last: number;
+  bytes: number;
+  /** Why it cannot be read. */
+  damage: StoreError | undefined;
+}
+
+export class LogIndex {
+  readonly logs = new Map<string, IndexedLog>();
+  /** Records that belong to no log any more, or to entries that were trimmed, and are still in the table. */
+  #dead: RecordKey[] = [];
+  #lastEpoch = 0;
+  #lastPosition = 0;
+  #bytes = 0;
+
+  /** Bytes of all logs. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get deadRecords(): number {
+    return this.#dead.length;
+  }
+
+  static read(table: JournalTable, nowMs: number, ageMsMax: number): LogIndex {
+    const index = new LogIndex();
+    const lives = new Map<number, IndexedLog>();
+    for (const key of table.keys(headPrefix)) {
+      const log = logFrom(key, table.get(key), nowMs, ageMsMax);
+      index.logs.set(log.stream, log);
+      if (log.damage === undefined) lives.set(log.head.life, log);
+    }
+    // Records whose head cannot be read look like those of a log that was removed, and must not be deleted.
+    const isComplete = lives.size === index.logs.size;
+    for (const bytes of table.keys(recordPrefix)) {
+      const key = recordKeyFrom(bytes);
+      index.#lastPosition = key.position;
+      const log = lives.get(key.life);
+      if (log !== undefined) index.#place(log, key);
+      else if (isComplete) index.#dead.push(key);
+    }
+    for (const log of index.logs.values()) {
+      if (log.damage === undefined && log.head.snapshot !== 0 && log.snapshot === undefined) {
+        log.damage = damaged(`the snapshot of ${JSON.stringify(log.stream)}`, 'is missing');
+      }
+      index.#bytes += log.bytes;
+    }
+    const lastEpoch = table.get(lastEpochKey);
+    index.#lastEpoch = lastEpoch === undefined ? 0 : Number(Buffer.from(lastEpoch).toString());
+    return index;
+  }
+
+  #place(log: IndexedLog, key: RecordKey): void {
+    const isSnapshot = key.first === 0;
+    const isLive = isSnapshot ? log.head.snapshot === key.position : lastOf(key) > log.head.base;
+    if (!isLive) {
+      this.#dead.push(key);
+      return;
+    }
+    log.bytes += costOf(key);
+    if (isSnapshot) {
+      log.snapshot = key;
+      return;
+    }
+    const isNext = key.first <= log.last + 1 && (log.records.length === 0 || key.first === log.last + 1);
+    if (!isNext) {
+      log.damage = damaged(`the log of ${JSON.stringify(log.stream)}`, `lacks the entries after ${log.last}`);
+    }
+    log.records.push(key);
+    log.last = lastOf(key);
+  }
+
+  create(stream: string, createdAtMs: number, expiresAtMs: number): IndexedLog {
+    const head = {
+      // The epoch that its first owner is about to get.
+      life: this.#lastEpoch + 1,
+      epoch: 0,
+      owner: '',
+      base: 0,
+      snapshot: 0,
+      createdAtMs,
+      expiresAtMs,
+    };
+    const bytes = rowOverheadBytes + Buffer.byteLength(stream);
+    const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes, damage: undefined };
+    this.logs.set(stream, log);
+    this.#bytes += bytes;
+    return log;
+  }
+
+  /** Epochs count over the whole journal: so no epoch of a stream comes again after its log was removed. */
+  raiseEpoch(table: JournalTable, log: IndexedLog, owner: string): number {
+    this.#lastEpoch += 1;
+    table.put(lastEpochKey, Buffer.from(`${this.#lastEpoch}`));
+    this.putHead(table, log, { ...log.head, epoch: this.#lastEpoch, owner });
+    return this.#lastEpoch;
+  }
+
+  putHead(table: JournalTable, log: IndexedLog, head: LogHead): void {
+    const key = headKeyOf(log.stream);
+    table.put(key, headBytesOf(key, head));
+    log.head = head;
+  }
+
+  append(table: JournalTable, log: IndexedLog, entries: readonly Uint8Array[]): void {
+    const key = this.#putRecord(table, log, log.last + 1, entries);
+    log.records.push(key);
+    log.last = lastOf(key);
+  }
+
+  trim(table: JournalTable, log: IndexedLog, to: number, snapshot: readonly Uint8Array[]): void {
+    const kept = log.records.findIndex((key) => lastOf(key) > to);
+    const dropped = log.records.splice(0, kept === -1 ? log.records.length : kept);
+    if (log.snapshot !== undefined) dropped.push(log.snapshot);
+    log.snapshot = snapshot.length === 0 ? undefined : this.#putRecord(table, log, 0, snapshot);
+    this.putHead(table, log, { ...log.head, base: to, snapshot: log.snapshot?.position ?? 0 });
+    for (const key of dropped) {
+      log.bytes -= costOf(key);
+      this.#bytes -= costOf(key);
+      this.#dead.push(key);
+    }
+  }
+
+  remove(table: JournalTable, log: IndexedLog): void {
+    table.remove(headKeyOf(log.stream));
+    this.logs.delete(log.stream);
+    this.#bytes -= log.bytes;
+    for (const key of log.records) this.#dead.push(key);
+    if (log.snapshot !== undefined) this.#dead.push(log.snapshot);
+  }
+
+  /** Deletes at most that many dead records. Neighbours together: they lie on the same pages. */
+  collect(table: JournalTable, recordsMax: number): void {
+    const collected = this.#dead.splice(0, recordsMax).sort((one, other) => one.position - other.position);
+    for (const key of collected) table.remove(recordKeyBytesOf(key));
+  }
+
+  /** What a trim would free. */
+  bytesUpTo(log: IndexedLog, to: number): number {
+    let bytes = log.snapshot === undefined ? 0 : costOf(log.snapshot);
+    for (const key of log.records) {
+      if (lastOf(key) > to) break;
+      bytes += costOf(key);
+    }
+    return bytes;
+  }
+
+  /** Throws `journal-damaged` or `store-newer`. */
+  contentsOf(table: JournalTable, log: IndexedLog): LogContents {
+    if (log.damage !== undefined) throw log.damage;
+    const entries: Uint8Array[] = [];
+    for (const key of log.records) {
+      const trimmed = Math.max(0, log.head.base + 1 - key.first);
+      for (const entry of recordEntries(table, key).slice(trimmed)) entries.push(entry);
+    }
+    return { snapshot: log.snapshot === undefined ? [] : recordEntries(table, log.snapshot), entries };
+  }
+
+  #putRecord(table: JournalTable, log: IndexedLog, first: number, entries: readonly Uint8Array[]): RecordKey {
+    this.#lastPosition += 1;
+    const bytes = recordBytesOf(entries);
+    const key = { position: this.#lastPosition, life: log.head.life, first, count: entries.length, bytes };
+    const keyBytes = recordKeyBytesOf(key);
+    table.put(keyBytes, lendRecord(keyBytes, entries, bytes));
+    log.bytes += costOf(key);
+    this.#bytes += costOf(key);
+    return key;
+  }
+}
+
+export interface LogContents {
+  readonly snapshot: readonly Uint8Array[];
+  readonly entries: readonly Uint8Array[];
+}
+
+function logFrom(key: Uint8Array, value: Uint8Array | undefined, nowMs: number, ageMsMax: number): IndexedLog {
+  const stream = streamFrom(key);
+  const bytes = rowOverheadBytes + Buffer.byteLength(stream);
+  const log = { stream, records: [], snapshot: undefined, bytes };
+  const expiresAtMax = nowMs + ageMsMax;
+  try {
+    const head = headFrom(key, value);
+    // The time of day was set back, or the maximum was lowered.
+    const expiresAtMs = Math.min(head.expiresAtMs, expiresAtMax);
+    return { ...log, head: { ...head, expiresAtMs }, last: head.base, damage: undefined };
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const head = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
+    return { ...log, head, last: 0, damage: error };
+  }
+}
+
+function recordEntries(table: JournalTable, key: RecordKey): readonly Uint8Array[] {
+  const keyBytes = recordKeyBytesOf(key);
+  return entriesFrom(keyBytes, table.get(keyBytes));
+}
+
+function lastOf({ first, count }: RecordKey): number {
+  return first + count - 1;
+}
+
+function costOf({ bytes }: RecordKey): number {
+  return bytes + rowOverheadBytes;
+}

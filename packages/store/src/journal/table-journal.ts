@@ -1,0 +1,238 @@
+/** A journal on a table: ownership, group commit, bounds and expiry, whatever the table is stored in. */
+import {
+  defaultJournalBounds,
+  type Journal,
+  type JournalBounds,
+  type JournalUsage,
+  type StreamLog,
+  type StreamLogSummary,
+  type StreamLogView,
+  type TakeOverOptions,
+} from '../journal.ts';
+import { checkLogNames } from '../limits.ts';
+import { type StoreClock, systemStoreClock } from '../store-clock.ts';
+import { StoreError } from '../store-error.ts';
+import { CommitQueue } from './commit-queue.ts';
+import { JournalRoom } from './journal-room.ts';
+import type { JournalHost, JournalTable } from './journal-table.ts';
+import { type IndexedLog, LogIndex } from './log-index.ts';
+import { type LogContext, OwnedLog } from './owned-log.ts';
+
+/** How often expired logs and dead records are looked for. */
+const sweepMs = 5000;
+/** What one sweep looks at, removes and deletes at most; the rest waits for the next one. */
+const sweepLogsMax = 1000;
+const sweepExpiredMax = 64;
+const collectRecordsMax = 1024;
+/** Dead records are deleted between sweeps once there are that many. */
+const deadRecordsMax = 512;
+
+export interface TableJournalOptions {
+  readonly bounds?: Partial<JournalBounds> | undefined;
+  readonly clock?: StoreClock | undefined;
+}
+
+export class TableJournal implements Journal {
+  readonly #host: JournalHost;
+  readonly #clock: StoreClock;
+  readonly #queue: CommitQueue;
+  readonly #room: JournalRoom;
+  readonly #context: LogContext;
+  readonly #owners = new Map<string, OwnedLog>();
+  #index: LogIndex;
+  /** Where the last sweep stopped. */
+  #sweeping: Iterator<IndexedLog> | undefined;
+  #callOffAlarm: (() => void) | undefined;
+  #isCollecting: boolean = false;
+  /** Why nothing can be asked any more. */
+  #ended: StoreError | undefined;
+
+  constructor(host: JournalHost, { bounds, clock = systemStoreClock }: TableJournalOptions = {}) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#queue = new CommitQueue(host, this.#onSettled);
+    this.#room = new JournalRoom({ ...defaultJournalBounds, ...bounds }, () => this.#index);
+    this.#index = this.#readIndex();
+    this.#context = {
+      queue: this.#queue,
+      room: this.#room,
+      clock,
+      index: () => this.#index,
+      onGivenUp: (log) => {
+        if (this.#owners.get(log.stream) === log) this.#owners.delete(log.stream);
+      },
+    };
+    this.#setAlarm();
+  }
+
+  async takeOver(stream: string, owner: string, options: TakeOverOptions = {}): Promise<StreamLog | undefined> {
+    checkLogNames(stream, owner);
+    let taken: OwnedLog | undefined;
+    let before: OwnedLog | undefined;
+    const request = this.#request((table) => {
+      const log = this.#logToTakeOver(table, stream, options);
+      if (log === undefined) return;
+      // Before the epoch is raised: a log that cannot be read is left to its owner.
+      const contents = this.#index.contentsOf(table, log);
+      const epoch = this.#index.raiseEpoch(table, log, owner);
+      before = this.#owners.get(stream);
+      before?.giveUp(fenced(`${owner} has taken over the log of ${JSON.stringify(stream)} at epoch ${epoch}`));
+      taken = new OwnedLog(log, contents, this.#context);
+      this.#owners.set(stream, taken);
+    });
+    await request.finally(() => before?.tellFenced());
+    this.#setAlarm();
+    return taken;
+  }
+
+  #logToTakeOver(table: JournalTable, stream: string, options: TakeOverOptions): IndexedLog | undefined {
+    const { create = false, expectedEpoch } = options;
+    const log = this.#liveLog(stream);
+    if (expectedEpoch !== undefined && expectedEpoch !== (log?.head.epoch ?? 0)) return undefined;
+    if (log !== undefined || !create) return log;
+    const problem = this.#room.problemWithNewLog(stream);
+    if (problem !== undefined) throw problem;
+    const expired = this.#index.logs.get(stream);
+    if (expired !== undefined) this.#expire(table, expired);
+    const now = this.#clock.now();
+    const expiresAtMax = now + this.#room.ageMsMax;
+    return this.#index.create(stream, now, Math.min(options.expiresAtMs ?? expiresAtMax, expiresAtMax));
+  }
+
+  async peek(stream: string): Promise<StreamLogView | undefined> {
+    let view: StreamLogView | undefined;
+    await this.#request((table) => {
+      const log = this.#liveLog(stream);
+      if (log !== undefined) view = { ...summaryOf(log), ...this.#index.contentsOf(table, log) };
+    });
+    return view;
+  }
+
+  async list(): Promise<readonly StreamLogSummary[]> {
+    let logs: readonly StreamLogSummary[] = [];
+    await this.#request(() => {
+      const now = this.#clock.now();
+      logs = [...this.#index.logs.values()].filter(({ head }) => head.expiresAtMs > now).map(summaryOf);
+    });
+    return [...logs].sort((one, other) => Buffer.compare(Buffer.from(one.stream), Buffer.from(other.stream)));
+  }
+
+  usage(): JournalUsage {
+    return { logs: this.#index.logs.size, bytes: this.#index.bytes, bytesMax: this.#room.bytesMax };
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended?.code === 'store-closed') return;
+    this.#ended = new StoreError('store-closed', 'the journal has been closed');
+    this.#callOffAlarm?.();
+    for (const log of this.#owners.values()) log.refuseCalls(this.#ended);
+    await this.#queue.idle();
+    await this.#host.close();
+  }
+
+  #liveLog(stream: string): IndexedLog | undefined {
+    const log = this.#index.logs.get(stream);
+    return log !== undefined && log.head.expiresAtMs > this.#clock.now() ? log : undefined;
+  }
+
+  /** What the action throws as a `StoreError` is a refusal of this request alone; it must have changed nothing by then. */
+  #request(action: (table: JournalTable) => void): Promise<void> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    return new Promise((resolve, reject) => {
+      let refusal: StoreError | undefined;
+      this.#queue.add({
+        bytes: 0,
+        apply: (table) => {
+          try {
+            action(table);
+          } catch (error) {
+            if (!(error instanceof StoreError)) throw error;
+            refusal = error;
+          }
+        },
+        settle: (error) => {
+          const problem = error ?? refusal;
+          if (problem === undefined) resolve();
+          else reject(problem);
+        },
+      });
+    });
+  }
+
+  #expire(table: JournalTable, log: IndexedLog): void {
+    this.#index.remove(table, log);
+    const owner = this.#owners.get(log.stream);
+    owner?.giveUp(fenced(`the log of ${JSON.stringify(log.stream)} has expired`));
+    owner?.tellFenced();
+  }
+
+  #sweep(table: JournalTable): void {
+    const now = this.#clock.now();
+    let expired = 0;
+    this.#sweeping ??= this.#index.logs.values();
+    for (let looked = 0; looked < sweepLogsMax && expired < sweepExpiredMax; looked++) {
+      const next = this.#sweeping.next();
+      if (next.done === true) {
+        this.#sweeping = undefined;
+        break;
+      }
+      if (next.value.head.expiresAtMs > now) continue;
+      this.#expire(table, next.value);
+      expired += 1;
+    }
+    this.#index.collect(table, collectRecordsMax);
+  }
+
+  #setAlarm(): void {
+    const hasWork = this.#index.logs.size > 0 || this.#index.deadRecords > 0;
+    if (this.#callOffAlarm !== undefined || !hasWork || this.#ended !== undefined) return;
+    this.#callOffAlarm = this.#clock.alarm(sweepMs, () => {
+      this.#callOffAlarm = undefined;
+      // The next request reports why it failed.
+      this.#request((table) => this.#sweep(table))
+        .catch(() => {})
+        .finally(() => this.#setAlarm());
+    });
+  }
+
+  #collectIfMany(): void {
+    if (this.#isCollecting || this.#index.deadRecords < deadRecordsMax || this.#ended !== undefined) return;
+    this.#isCollecting = true;
+    this.#request((table) => this.#index.collect(table, collectRecordsMax))
+      .catch(() => {})
+      .finally(() => {
+        this.#isCollecting = false;
+        this.#collectIfMany();
+      });
+  }
+
+  readonly #onSettled = (error?: StoreError): void => {
+    if (error === undefined) this.#collectIfMany();
+    else this.#onFailure(error);
+  };
+
+  /** What the failed transaction changed in the index may not be in the table. */
+  #onFailure(error: StoreError): void {
+    const isFenced = error.code === 'journal-fenced';
+    for (const log of [...this.#owners.values()]) {
+      log.giveUp(error);
+      if (isFenced) log.tellFenced();
+    }
+    this.#sweeping = undefined;
+    if (isFenced) this.#ended ??= error;
+    else this.#index = this.#readIndex();
+  }
+
+  #readIndex(): LogIndex {
+    return this.#host.read((table) => LogIndex.read(table, this.#clock.now(), this.#room.ageMsMax));
+  }
+}
+
+function fenced(reason: string): StoreError {
+  return new StoreError('journal-fenced', reason);
+}
+
+function summaryOf({ stream, head, last, bytes }: IndexedLog): StreamLogSummary {
+  const { epoch, owner, base, createdAtMs, expiresAtMs } = head;
+  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs };
+}
