@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ByteGatherer, unpinned } from './byte-gatherer.ts';
 import { ScriptedMemory } from './testing/scripted-memory.ts';
 
@@ -38,6 +38,15 @@ test('a body of known length is in one buffer when its last byte has arrived', (
     expect(gatherer.settle()).toBe(true);
     expect(taken(gatherer)).toHaveLength(bytes);
   }
+});
+
+test('a body of known length up to a mebibyte is never moved from one buffer to another', () => {
+  const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow');
+  const { gatherer } = gathererOf(600_000);
+  for (let piece = 0; piece < 10; piece++) gatherer.push(new Uint8Array(60_000));
+  expect(gatherer.take()).toHaveLength(600_000);
+  expect(allocate.mock.calls).toEqual([[600_000]]);
+  allocate.mockRestore();
 });
 
 test('a single piece is handed on without a copy', () => {

@@ -5,6 +5,8 @@ const firstBytesMin = 64 * 1024;
 /** Untouched memory costs nothing, so the buffer of a body of known length may grow by more at once. */
 const growthKnown = 4;
 const growthUnknown = 2;
+/** A body of known length up to this gets its whole buffer with its second piece: nothing is moved later. */
+const wholeBytesMax = 1024 * 1024;
 /** A view keeps its whole buffer alive: it is copied unless it is at least this part of the buffer. */
 const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
@@ -93,6 +95,7 @@ export class ByteGatherer {
   #capacityFor(needed: number): number {
     const length = this.#lengthBytes;
     if (length === undefined) return Math.max(firstBytesMin, this.bytes * growthUnknown, needed);
+    if (length <= wholeBytesMax) return Math.max(length, needed);
     const wanted = Math.max(firstBytesMin, this.bytes * growthKnown, needed);
     return wanted * 2 > length ? Math.max(length, needed) : wanted;
   }
