@@ -1,4 +1,5 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
+import type { ModelKey } from '@millrace/core';
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
 import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
@@ -17,8 +18,15 @@ export interface InferTarget {
   readonly parameters: Parameters;
   /** Names of the wanted outputs in the wanted order; empty: all, in the model's order. */
   readonly outputs: readonly string[];
+  /** The revision that it has to run on, which its stream is pinned to; undefined: whichever is served. */
+  readonly pinnedTo?: PinnedModel;
   /** Its step in a sequence of requests that share state; undefined: it belongs to none. */
   readonly sequence: SequenceStep | undefined;
+}
+
+/** A revision of a model, by its key. */
+export interface PinnedModel {
+  readonly key: ModelKey;
 }
 
 /** Who asks, and under what conditions. Requests made on behalf of another (steps of an ensemble, calls of a pipeline, parts) inherit it. */

@@ -9,9 +9,10 @@ export interface ModelRoster {
   add(model: ServedModel): void;
   /**
    * Gives the model no new requests; resolves when none of its requests waits or runs any more. Its workers must stay
-   * until then. Never resolves when the model is added again meanwhile.
+   * until then. Never resolves when the model is added again meanwhile. `waitsForStreams`: also until no stream is pinned to
+   * it, because it will not be served again.
    */
-  retire(model: ServedModel): Promise<void>;
+  retire(model: ServedModel, waitsForStreams?: boolean): Promise<void>;
   remove(model: ServedModel): void;
   isInUse(model: ServedModel): boolean;
 }
@@ -32,9 +33,10 @@ export class LiveModelRoster implements ModelRoster {
     this.#loop.addModel(model);
   }
 
-  async retire(model: ServedModel): Promise<void> {
+  async retire(model: ServedModel, waitsForStreams = false): Promise<void> {
     const retirement = this.#retiring.add(model);
-    if (model.runner?.close !== undefined) await this.#retiring.close(model, retirement);
+    const isPinned = waitsForStreams && model.streams.count > 0;
+    if (model.runner?.close !== undefined || isPinned) await this.#retiring.close(model, retirement, isPinned);
     // Requests that its runner holds still submit parts to the queue.
     const isSplitting = model.answersAnyRows && this.#heldByRunners.has(model.key);
     if (model.runner !== undefined || isSplitting) await this.#heldByRunners.idle(model.key);

@@ -29,10 +29,10 @@ export class RetiringModels {
     return this.#retirementCount;
   }
 
-  /** Resolves when its runner holds no state any more. */
-  async close(model: ServedModel, retirement: number): Promise<void> {
+  /** Resolves when its runner holds no state any more, and where `isPinned` no stream is pinned to it. */
+  async close(model: ServedModel, retirement: number, isPinned: boolean): Promise<void> {
     this.#closing.add(model);
-    await model.runner?.close?.();
+    await Promise.all([model.runner?.close?.(), isPinned ? model.streams.retire() : undefined]);
     if (this.isGoingOn(model, retirement)) this.#closing.delete(model);
   }
 
@@ -42,6 +42,7 @@ export class RetiringModels {
     this.#retiring.delete(model.key);
     this.#closing.delete(model);
     model.runner?.reopen?.();
+    model.streams.reopen();
   }
 
   whenIdle(model: ServedModel, listener: () => void): void {
@@ -58,7 +59,12 @@ export class RetiringModels {
   /** A retiring version that still holds the state that the request continues with. */
   takeHolder(request: InferRequest): ServedModel | undefined {
     if (this.#closing.size === 0) return undefined;
+    const { pinnedTo } = request.target;
     for (const model of this.#closing) {
+      if (pinnedTo !== undefined) {
+        if (pinnedTo === model) return model;
+        continue;
+      }
       const { name, version } = model.view;
       const { target } = request;
       const isNamed = name === target.model && (target.version === '' || target.version === version);

@@ -1,12 +1,13 @@
 /** A model version as the data plane serves it: its view, and everything that can be computed before requests come. */
 import type { ModelKey, ModelPolicy } from '@millrace/core';
-import { type TensorSpec, takeByteSize } from '@millrace/protocol';
+import { type LoadSpec, type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { BatchShaping } from '../model/batch-shaping.ts';
 import type { ModelView } from '../model/model-view.ts';
 import type { Sequencing } from '../model/sequencing.ts';
 import type { Runner } from './infer.ts';
 import type { ModelObserver } from './observer.ts';
 import { RunTimes } from './run-times.ts';
+import { StreamHolds } from './streams/stream-holds.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
@@ -33,6 +34,10 @@ export class ServedModel {
   readonly sequencing: Sequencing | undefined;
   /** Runs its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
+  /** Where its files are; undefined: it has none, like an ensemble. Set before the model is served. */
+  source: Pick<LoadSpec, 'path' | 'folder'> | undefined = undefined;
+  /** Streams that are pinned to it. */
+  readonly streams: StreamHolds;
   /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;
@@ -58,6 +63,7 @@ export class ServedModel {
     this.handle = handle;
     this.sequencing = sequencing;
     this.runTimes = runTimes;
+    this.streams = new StreamHolds();
     this.shaping = view.shaping;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));

@@ -21,6 +21,12 @@ export interface SharedSize {
   readonly axes: readonly { readonly input: number; readonly axis: number }[];
 }
 
+/** The output of a step that is an input of the next; the first step gets zeros. */
+export interface StreamStatePair {
+  readonly input: string;
+  readonly output: string;
+}
+
 /** One version of a model as its clients see it. */
 export interface ModelView {
   readonly name: string;
@@ -43,6 +49,10 @@ export interface ModelView {
   readonly takesTextOnly?: boolean;
   /** It gives any number of answers to a request, also none. */
   readonly isDecoupled?: true;
+  /** Tensors that carry the state of a stream from one step to the next; absent: its streams have none. */
+  readonly streamStates?: readonly StreamStatePair[];
+  /** Of a decoupled model: it gives the same answers when a request is run again, so that its streams can be resumed. */
+  readonly isResumable?: true;
   /** An operator of the graph that crashes the engine's process on tensors without rows: such requests are refused. */
   readonly emptyHazard?: string;
   /** Sizes that the graph declares to be equal; absent: none. */

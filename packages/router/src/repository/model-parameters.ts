@@ -9,6 +9,7 @@ import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
 import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
 import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
+import { streamStatesParameter } from './stream-states.ts';
 
 /** The settings of a model whose configuration does not set them. */
 export interface ModelDefaults {
@@ -71,6 +72,7 @@ export interface ParameterKind {
 
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
+export const resumableParameter = 'millrace.resumable';
 const concurrencyDefault = 32;
 
 export const modelParameters = {
@@ -152,6 +154,18 @@ export const modelParameters = {
   'millrace.share_worker': {
     meaning: 'whether a small model may run in a worker process that also runs others; `false` gives it one of its own',
     without: 'true, unless `worker.sharing` is off',
+    choices: ['true', 'false'],
+  },
+  [streamStatesParameter]: {
+    meaning:
+      'outputs that carry the state of a stream, and the inputs that take it with the next step; the first step gets zeros. Clients of a stream neither send nor get these tensors',
+    without: 'streams of the model have no state',
+    takes: '`INPUT=OUTPUT`, several with commas',
+  },
+  [resumableParameter]: {
+    meaning:
+      'of a decoupled model: the same request gives the same answers again, so that its streams survive the death of a worker or the server',
+    without: 'false',
     choices: ['true', 'false'],
   },
   'millrace.spinning': {

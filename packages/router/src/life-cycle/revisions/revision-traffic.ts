@@ -69,7 +69,7 @@ export class RevisionTraffic {
       if (why === 'evicted') listener.modelEvicted(model);
       else listener.modelRetired(model, why);
     }
-    void Promise.all(revision.models.map((model) => roster.retire(model))).then(() => {
+    void Promise.all(revision.models.map((model) => roster.retire(model, why !== 'evicted'))).then(() => {
       if (revision.retirements === retirements) loop.tell({ kind: 'idle', revision: revision.id });
     });
   }

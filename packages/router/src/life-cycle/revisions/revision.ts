@@ -113,6 +113,8 @@ export class RevisionMaker {
     );
     this.#keys.add(model.key);
     model.runner = this.#runnerOf(model, definition, version);
-    return { model, spec: loadSpecOf(model, definition, version, share), placements: definition.placements };
+    const spec = loadSpecOf(model, definition, version, share);
+    model.source = spec;
+    return { model, spec, placements: definition.placements };
   }
 }

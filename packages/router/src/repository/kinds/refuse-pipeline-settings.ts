@@ -1,6 +1,6 @@
 import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
-import { concurrencyParameter } from '../model-parameters.ts';
+import { concurrencyParameter, resumableParameter } from '../model-parameters.ts';
 
 /** Refuses pipeline settings for kinds whose instances run one batch after the other, or that have no instances. */
 export function refusePipelineSettings(config: ModelConfig, findings: Findings): void {
@@ -8,6 +8,12 @@ export function refusePipelineSettings(config: ModelConfig, findings: Findings):
     findings.problem(
       'model_transaction_policy.decoupled',
       'only pipelines give several answers to a request; other models give one, so set it to false',
+    );
+  }
+  if (config.parameters?.[resumableParameter] !== undefined) {
+    findings.problem(
+      `parameters[${JSON.stringify(resumableParameter)}]`,
+      'only decoupled pipelines need it; streams of other models can always be resumed, so remove it',
     );
   }
   if (config.parameters?.[concurrencyParameter] === undefined) return;

@@ -9,6 +9,7 @@ import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
 import { declaredSpecs } from '../../declared-tensor.ts';
 import { readAllLabels } from '../../label-file.ts';
+import { resumableParameter } from '../../model-parameters.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
 import type { ModelLocation } from '../../repository-layout.ts';
 import type { ModelParts, VersionReading } from '../model-kind.ts';
@@ -63,6 +64,7 @@ export async function readPipelineVersion(
       rowsMax: Math.max(1, rowsMax),
       labels,
       ...(isDecoupled ? { isDecoupled } : {}),
+      ...(isDecoupled && isResumable(config) ? { isResumable: true } : {}),
       config: jsonFromModelConfig(completed),
     },
     policy: resolveModelPolicy({
@@ -78,6 +80,10 @@ export async function readPipelineVersion(
     pipeline: { concurrency: settings.concurrency, ...(isDecoupled ? { isDecoupled } : {}) },
   };
   return { definition, problems, warnings };
+}
+
+function isResumable({ parameters }: ModelConfig): boolean {
+  return parameters?.[resumableParameter]?.string_value === 'true';
 }
 
 async function takePath(

@@ -1,0 +1,94 @@
+/** A connection of a client from the moment it opens: what it says before its stream is found waits. */
+import type { LinkId, StreamMachineEvent } from '@millrace/core';
+import type { AcknowledgeFrame, CancelFrame, InferenceError, InputFrame, StreamCredit } from '@millrace/protocol';
+import type { HostedStream, StreamClock } from './hosted-stream.ts';
+import type { PayloadCodec } from './payload-codec.ts';
+import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
+
+export class ClientLink implements AttachedLink, StreamListenerOfLink {
+  readonly id: LinkId;
+  readonly #listener: StreamListenerOfLink;
+  readonly #input: (frame: InputFrame) => StreamMachineEvent<Uint8Array>;
+  #stream: HostedStream | undefined;
+  #credit: StreamCredit | undefined;
+  #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  isDetached: boolean = false;
+
+  constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
+    this.id = id;
+    this.#listener = listener;
+    this.#input = (frame) => inputEvent(id, frame, clock, codec);
+  }
+
+  /** `credit`: what a transport takes ahead. */
+  passTo(stream: HostedStream, credit: StreamCredit): void {
+    this.#stream = stream;
+    this.#credit = credit;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const event of waiting) stream.tell(event);
+  }
+
+  input(frame: InputFrame): void {
+    this.#tell(this.#input(frame));
+  }
+
+  acknowledge({ output, outputCredit }: AcknowledgeFrame): void {
+    this.#tell({ kind: 'acknowledged', link: this.id, output, credit: outputCredit });
+  }
+
+  cancel(frame: CancelFrame): void {
+    this.#tell({ kind: 'cancelled', link: this.id, message: cancelMessage(frame) });
+  }
+
+  taken(output: number): void {
+    this.#tell({ kind: 'acknowledged', link: this.id, output, credit: this.#credit });
+  }
+
+  detach(): void {
+    if (this.isDetached) return;
+    this.isDetached = true;
+    this.#waiting = [];
+    this.#stream?.detach(this.id);
+  }
+
+  onFrame(frame: StreamLinkFrame): void {
+    if (!this.isDetached) this.#listener.onFrame(frame);
+  }
+
+  onClosed(error: InferenceError | undefined): void {
+    if (this.isDetached) return;
+    this.isDetached = true;
+    this.#listener.onClosed(error);
+  }
+
+  #tell(event: StreamMachineEvent<Uint8Array>): void {
+    if (this.isDetached) return;
+    if (this.#stream === undefined) this.#waiting.push(event);
+    else this.#stream.tell(event);
+  }
+}
+
+export function inputEvent(
+  link: LinkId | undefined,
+  frame: InputFrame,
+  clock: Pick<StreamClock, 'wallNow'>,
+  codec: Pick<PayloadCodec, 'encodeInput'>,
+): StreamMachineEvent<Uint8Array> {
+  const { sequence, payload, endOfInput, eventTimeMs, deadlineMs } = frame;
+  return {
+    kind: 'input',
+    link,
+    input: {
+      sequence,
+      payload: payload.kind === 'none' ? undefined : codec.encodeInput(payload),
+      isLast: endOfInput,
+      eventTime: eventTimeMs,
+      deadlineAt: deadlineMs === undefined ? Number.POSITIVE_INFINITY : clock.wallNow() + deadlineMs,
+    },
+  };
+}
+
+export function cancelMessage({ reason }: CancelFrame): string {
+  return reason === '' ? 'cancelled by the client' : `cancelled by the client: ${reason}`;
+}

@@ -1,0 +1,72 @@
+/** Models of streams, from what the data plane knows. */
+import type { LoadSpec } from '@millrace/protocol';
+import { InferenceError } from '@millrace/protocol';
+import { noTrail } from '../data-plane/infer.ts';
+import type { Inference } from '../data-plane/inference.ts';
+import type { KnownModels } from '../data-plane/known-models.ts';
+import type { ServedModel } from '../data-plane/served-model.ts';
+import { StreamModel } from './stream-model.ts';
+import type { StreamModels, StreamPin } from './stream-models.ts';
+
+export interface LiveStreamModelsParts {
+  readonly inference: Pick<Inference, 'resolved'>;
+  readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel'>;
+  /** Of the files of a model. */
+  readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
+}
+
+export class LiveStreamModels implements StreamModels {
+  readonly #parts: LiveStreamModelsParts;
+
+  constructor(parts: LiveStreamModelsParts) {
+    this.#parts = parts;
+  }
+
+  async pin(context: string, onRetired: () => void): Promise<StreamPin> {
+    if (context === '') {
+      throw new InferenceError(
+        'invalid-request',
+        'the open frame names no context; write a model, model:version or model@label',
+      );
+    }
+    const { inference, models } = this.#parts;
+    const { target } = inference.resolved({
+      target: { model: context, version: '', id: '', parameters: new Map(), outputs: [], sequence: undefined },
+      inputs: [],
+      origin: {
+        caller: '',
+        deadlineAt: Number.POSITIVE_INFINITY,
+        queueTimeoutMs: Number.POSITIVE_INFINITY,
+        priority: 0,
+        trail: noTrail,
+      },
+    });
+    return this.#pinned(models.mustKnow(target.model, target.version), onRetired);
+  }
+
+  async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {
+    const known = this.#parts.models.takeModel(model, version);
+    return known && (await this.#pinned(known, onRetired));
+  }
+
+  async #pinned(served: ServedModel, onRetired: () => void): Promise<StreamPin> {
+    if (served.sequencing !== undefined) {
+      throw new InferenceError(
+        'unsupported',
+        `${served.view.name} keeps state by sequences; send it requests with a sequence id, or declare millrace.stream_states instead of sequence_batching`,
+      );
+    }
+    // Held first: the files are read while the version may be replaced.
+    const release = served.streams.hold(onRetired);
+    try {
+      const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
+      return { model: new StreamModel(served.view), revision: served, digest, release };
+    } catch (error) {
+      release();
+      throw new InferenceError(
+        'model-not-ready',
+        `the files of ${served.key} cannot be read: ${(error as Error).message}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Runs the steps of a stream on the data plane. A step that is refused for want of capacity, or because its model is being
+ * loaded, is asked again after growing pauses: a stream waits where a single request would be refused.
+ */
+import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
+import { Cancellation, errorCatalogue, InferenceError, type Tensor } from '@millrace/protocol';
+import { AnswerFlow } from '../data-plane/answer-flow.ts';
+import type { Clock } from '../data-plane/clock.ts';
+import { type InferAnswer, type InferRequest, noTrail } from '../data-plane/infer.ts';
+import type { Inference } from '../data-plane/inference.ts';
+import type { PayloadCodec } from './payload-codec.ts';
+import type { StreamModel } from './stream-model.ts';
+import type { StreamPin } from './stream-models.ts';
+
+export interface ModelStepsParts {
+  readonly inference: Pick<Inference, 'inferMany'>;
+  readonly clock: Clock;
+  readonly codec: PayloadCodec;
+}
+
+/** A step as the machine asks for it. */
+export interface AskedStep {
+  readonly step: StreamStepId;
+  readonly input: InputEntry<Uint8Array>;
+  readonly state: Uint8Array | undefined;
+  readonly outputsMax: number;
+  /** Milliseconds of the data plane's clock. */
+  readonly deadlineAt: number;
+}
+
+export interface StepListener {
+  onOutput(step: StreamStepId, payload: Uint8Array, isLast: boolean): void;
+  onDone(step: StreamStepId, state: Uint8Array | undefined): void;
+  onFailed(step: StreamStepId, error: StreamError, hasWorkerDied: boolean, wasAlone: boolean): void;
+}
+
+interface RunningStep {
+  readonly cancellation: Cancellation;
+  granted: number;
+  flow: AnswerFlow | undefined;
+  cancelPause: (() => void) | undefined;
+}
+
+const pauseMsMin = 10;
+const pauseMsMax = 1000;
+
+/** The steps of one stream. */
+export class ModelSteps {
+  readonly #parts: ModelStepsParts;
+  readonly #pin: StreamPin | undefined;
+  readonly #caller: string;
+  readonly #listener: StepListener;
+  readonly #running = new Map<StreamStepId, RunningStep>();
+
+  /** Without a pin nothing runs: the stream is about to end. */
+  constructor(parts: ModelStepsParts, pin: StreamPin | undefined, caller: string, listener: StepListener) {
+    this.#parts = parts;
+    this.#pin = pin;
+    this.#caller = caller;
+    this.#listener = listener;
+  }
+
+  run(asked: AskedStep): void {
+    const pin = this.#pin;
+    if (pin === undefined) return;
+    const running: RunningStep = {
+      cancellation: new Cancellation(),
+      granted: asked.outputsMax,
+      flow: undefined,
+      cancelPause: undefined,
+    };
+    this.#running.set(asked.step, running);
+    let request: InferRequest;
+    try {
+      request = this.#requestFor(asked, pin);
+    } catch (error) {
+      this.#fail(asked.step, error);
+      return;
+    }
+    this.#ask(asked, running, request, pauseMsMin);
+  }
+
+  grant(step: StreamStepId, outputsMax: number): void {
+    const running = this.#running.get(step);
+    if (running === undefined) return;
+    const more = outputsMax - running.granted;
+    running.granted = outputsMax;
+    if (more > 0) running.flow?.grant(more);
+  }
+
+  cancel(step: StreamStepId): void {
+    const running = this.#running.get(step);
+    this.#running.delete(step);
+    running?.cancelPause?.();
+    running?.cancellation.cancel('cancelled');
+  }
+
+  cancelAll(): void {
+    for (const step of [...this.#running.keys()]) this.cancel(step);
+  }
+
+  #ask(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
+    const { step } = asked;
+    let hasAnswered = false;
+    const flow = new AnswerFlow((answer) => {
+      hasAnswered = true;
+      this.#give(step, answer);
+    });
+    running.flow = flow;
+    if (running.granted > 0) flow.grant(running.granted);
+    this.#parts.inference.inferMany(request, running.cancellation, flow).then(
+      (answer) => this.#end(step, answer),
+      (error: unknown) => {
+        if (!this.#running.has(step)) return;
+        if (hasAnswered || !isPassing(error)) {
+          this.#fail(step, error);
+          return;
+        }
+        running.cancelPause = this.#parts.clock.after(pauseMs, () => {
+          running.cancelPause = undefined;
+          this.#ask(asked, running, request, Math.min(2 * pauseMs, pauseMsMax));
+        });
+      },
+    );
+  }
+
+  #give(step: StreamStepId, answer: InferAnswer): void {
+    if (this.#running.has(step)) {
+      const payload = this.#parts.codec.encodeOutput({ kind: 'tensors', tensors: answer.outputs });
+      answer.release();
+      this.#listener.onOutput(step, payload, false);
+    } else answer.release();
+  }
+
+  #end(step: StreamStepId, answer: InferAnswer): void {
+    if (!this.#running.delete(step)) {
+      answer.release();
+      return;
+    }
+    if (answer.isEnd === true) {
+      answer.release();
+      this.#listener.onDone(step, undefined);
+      return;
+    }
+    const { model } = this.#pin as StreamPin;
+    let split: ReturnType<StreamModel['split']>;
+    try {
+      split = model.split(answer.outputs);
+    } catch (error) {
+      answer.release();
+      this.#listener.onFailed(step, streamErrorFrom(error), false, false);
+      return;
+    }
+    const { codec } = this.#parts;
+    const payload = codec.encodeOutput({ kind: 'tensors', tensors: split.answer });
+    const isStateful = model.kind === 'stateful';
+    const state = isStateful ? codec.encodeOutput({ kind: 'tensors', tensors: split.state }) : undefined;
+    answer.release();
+    this.#listener.onOutput(step, payload, true);
+    this.#listener.onDone(step, state);
+  }
+
+  #fail(step: StreamStepId, error: unknown): void {
+    if (!this.#running.delete(step)) return;
+    const { code, message } = streamErrorFrom(error);
+    // The scheduler has run such a request again with nothing beside it, until a worker died of it alone.
+    const wasAlone = code === 'poison-request' || code === 'run-time-limit';
+    this.#listener.onFailed(step, { code, message }, wasAlone || code === 'worker-lost', wasAlone);
+  }
+
+  #requestFor({ input, state, deadlineAt }: AskedStep, { model, revision }: StreamPin): InferRequest {
+    const { codec } = this.#parts;
+    const { name, version } = model.view;
+    const payload = input.payload === undefined ? ({ kind: 'none' } as const) : codec.decodeInput(input.payload);
+    const inputs = model.inputsFrom(payload, state === undefined ? undefined : stateFrom(codec, state));
+    return {
+      target: {
+        model: name,
+        version,
+        id: '',
+        parameters: noParameters,
+        outputs: [],
+        sequence: undefined,
+        pinnedTo: revision,
+      },
+      inputs,
+      origin: {
+        caller: this.#caller,
+        deadlineAt,
+        queueTimeoutMs: Number.POSITIVE_INFINITY,
+        priority: 0,
+        trail: noTrail,
+      },
+    };
+  }
+}
+
+const noParameters: InferRequest['target']['parameters'] = new Map();
+
+function stateFrom(codec: PayloadCodec, bytes: Uint8Array): readonly Tensor[] {
+  const payload = codec.decodeOutput(bytes);
+  return payload.kind === 'tensors' ? payload.tensors : [];
+}
+
+/** Whether the same step may succeed later without any change by the client. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof InferenceError)) return false;
+  return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
+}
+
+export function streamErrorFrom(error: unknown): StreamError {
+  if (error instanceof InferenceError) return { code: error.code, message: error.message };
+  return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
+}

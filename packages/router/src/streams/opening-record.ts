@@ -1,0 +1,37 @@
+/** What a stream remembers of its opening: who may resume it, and what it is pinned to. */
+import { createHash } from 'node:crypto';
+import type { StreamModelKind } from '@millrace/core';
+import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
+
+export interface OpeningRecord {
+  readonly principal: string;
+  /** As the client wrote it: `model`, `model:version` or `model@label`. */
+  readonly context: string;
+  readonly parameters: JsonObject;
+  readonly model: string;
+  readonly version: string;
+  /** Of the files of the version. */
+  readonly modelDigest: string;
+  readonly modelKind: StreamModelKind;
+  readonly isResumable: boolean;
+  readonly openedAtMs: number;
+}
+
+export function encodeOpening(record: OpeningRecord): Uint8Array {
+  return Buffer.from(stringifyJson({ ...record }));
+}
+
+export function decodeOpening(bytes: Uint8Array): OpeningRecord {
+  return parseJson(bytes) as unknown as OpeningRecord;
+}
+
+/** Two openings with the same parameters are the same, in whatever order they were written. */
+export function parametersDigest(parameters: JsonObject): string {
+  return createHash('sha256').update(JSON.stringify(parameters, sortedKeys)).digest('base64url');
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,118 @@
+/** The model version that a stream is pinned to, as far as its steps need it. */
+import type { StreamModelKind } from '@millrace/core';
+import { InferenceError, type StreamPayload, type Tensor, type TensorSpec, takeByteSize } from '@millrace/protocol';
+import type { ModelView, StreamStatePair } from '../model/model-view.ts';
+
+export class StreamModel {
+  readonly view: ModelView;
+  readonly kind: StreamModelKind;
+  readonly isResumable: boolean;
+  readonly #states: readonly StreamStatePair[];
+  /** Those that a client sends and gets: without the state. */
+  readonly #inputs: readonly TensorSpec[];
+  readonly #outputNames: readonly string[];
+
+  constructor(view: ModelView) {
+    this.view = view;
+    this.#states = view.streamStates ?? [];
+    this.kind = view.isDecoupled === true ? 'decoupled' : this.#states.length > 0 ? 'stateful' : 'independent';
+    this.isResumable = this.kind !== 'decoupled' || view.isResumable === true;
+    this.#inputs = view.inputs.filter(({ name }) => !this.#states.some(({ input }) => input === name));
+    this.#outputNames = view.outputs
+      .map(({ name }) => name)
+      .filter((name) => !this.#states.some(({ output }) => output === name));
+  }
+
+  /** The inputs of a step. Throws an `InferenceError` for what the model does not take. */
+  inputsFrom(payload: StreamPayload, state: readonly Tensor[] | undefined): readonly Tensor[] {
+    const own = this.#tensorsFrom(payload);
+    if (this.#states.length === 0) return own;
+    const hidden = own.find(({ name }) => this.#states.some(({ input }) => input === name));
+    if (hidden !== undefined) {
+      throw new InferenceError(
+        'invalid-request',
+        `input ${hidden.name} holds the state of a stream of ${this.view.name}, which the server keeps; leave it out`,
+      );
+    }
+    return [...own, ...(state ?? this.#initialState())];
+  }
+
+  /** Splits the outputs of a step into the answer, and the inputs that hold the state of the next step. */
+  split(outputs: readonly Tensor[]): { readonly answer: readonly Tensor[]; readonly state: readonly Tensor[] } {
+    if (this.#states.length === 0) return { answer: outputs, state: [] };
+    const state: Tensor[] = [];
+    for (const { input, output } of this.#states) {
+      const tensor = outputs.find(({ name }) => name === output);
+      if (tensor === undefined) throw new InferenceError('inference-failed', `the model gave no output ${output}`);
+      state.push({ ...tensor, name: input });
+    }
+    return { answer: outputs.filter(({ name }) => this.#outputNames.includes(name)), state };
+  }
+
+  #tensorsFrom(payload: StreamPayload): readonly Tensor[] {
+    switch (payload.kind) {
+      case 'none':
+        return [];
+      case 'tensors':
+        return payload.tensors;
+      case 'text':
+        return [this.#bytesTensor(this.#soleInput('text'), Buffer.from(payload.text))];
+      case 'bytes': {
+        const input = this.#soleInput('bytes');
+        return [
+          input.datatype === 'BYTES' ? this.#bytesTensor(input, payload.bytes) : this.#rawTensor(input, payload.bytes),
+        ];
+      }
+    }
+  }
+
+  #soleInput(form: string): TensorSpec {
+    const required = this.#inputs.filter(({ isOptional }) => isOptional !== true);
+    const [input] = required;
+    if (input !== undefined && required.length === 1 && (form === 'bytes' || input.datatype === 'BYTES')) return input;
+    const inputs = this.#inputs.map(({ name, datatype }) => `${name} (${datatype})`).join(', ');
+    throw new InferenceError(
+      'invalid-request',
+      `an input given as ${form} needs a model with one ${form === 'text' ? 'BYTES ' : ''}input, and ${this.view.name} has ${inputs}; send tensors`,
+    );
+  }
+
+  #bytesTensor({ name, shape }: TensorSpec, bytes: Uint8Array): Tensor {
+    const data = Buffer.allocUnsafe(4 + bytes.length);
+    data.writeUInt32LE(bytes.length, 0);
+    data.set(bytes, 4);
+    return { name, datatype: 'BYTES', shape: shape.map(() => 1), data };
+  }
+
+  /** The one free size of the shape follows from the number of bytes. */
+  #rawTensor({ name, datatype, shape }: TensorSpec, data: Uint8Array): Tensor {
+    const fixed = shape.map((size, axis) => (size >= 0 ? size : axis === 0 && this.view.isBatched ? 1 : -1));
+    const rowBytes =
+      takeByteSize(
+        datatype,
+        fixed.map((size) => (size < 0 ? 1 : size)),
+      ) ?? 0;
+    const free = fixed.filter((size) => size < 0).length;
+    const isWhole = free === 0 ? data.length === rowBytes : free === 1 && rowBytes > 0 && data.length % rowBytes === 0;
+    if (!isWhole) {
+      throw new InferenceError(
+        'invalid-request',
+        `input ${name} of ${this.view.name} has shape [${fixed}] of ${datatype}, which ${data.length} bytes do not fill; send a tensor with its shape`,
+      );
+    }
+    return { name, datatype, shape: fixed.map((size) => (size < 0 ? data.length / rowBytes : size)), data };
+  }
+
+  #initialState(): readonly Tensor[] {
+    return this.#states.map(({ input }) => {
+      const spec = this.view.inputs.find(({ name }) => name === input) as TensorSpec;
+      const shape = spec.shape.map((size) => (size < 0 ? 1 : size));
+      return {
+        name: input,
+        datatype: spec.datatype,
+        shape,
+        data: new Uint8Array(takeByteSize(spec.datatype, shape) ?? 0),
+      };
+    });
+  }
+}

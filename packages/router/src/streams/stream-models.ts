@@ -1,0 +1,23 @@
+/** Finds the model version of a stream, and pins it: by its files, which a later process must find unchanged. */
+import type { PinnedModel } from '../data-plane/infer.ts';
+import type { StreamModel } from './stream-model.ts';
+
+/** A version that a stream holds on to. */
+export interface StreamPin {
+  readonly model: StreamModel;
+  readonly revision: PinnedModel;
+  /** Of its files. */
+  readonly digest: string;
+  /** A newer revision of the version may take this one's place. */
+  release(): void;
+}
+
+export interface StreamModels {
+  /**
+   * Resolves a context to a version, now or after a load. `onRetired`: the version was replaced or unloaded, and stays only for
+   * its streams. Rejects with an `InferenceError`.
+   */
+  pin(context: string, onRetired: () => void): Promise<StreamPin>;
+  /** The version that a stream was pinned to by an earlier process; undefined: it is not there any more. */
+  pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined>;
+}
