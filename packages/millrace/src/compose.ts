@@ -11,7 +11,9 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
+  noStreamObserver,
   SliceQueue,
+  StreamService,
   startConnectionMetrics,
   startMemoryMetrics,
   startProcessMetrics,
@@ -32,6 +34,7 @@ import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { openConnectionLimiter } from './open-connection-limiter.ts';
 import { openServing } from './open-serving.ts';
+import { openStreams } from './open-streams.ts';
 import { Readiness } from './readiness.ts';
 import type { ExposureNotice, RunningServer, ServedModelStatus, StartServer } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
@@ -94,7 +97,16 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     slices,
     onError,
   };
-  const grpc = grpcEdge(edgeParts);
+  const streams = openStreams({
+    config,
+    assembly,
+    observer: noStreamObserver,
+    lastingFolder: undefined,
+    temporaryFolder: assembly.temporaryFolder,
+  });
+  components.add({ close: () => streams.journal.close() });
+  components.add({ drain: () => streams.host.drain() });
+  const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
   const listeners = await openListeners({
@@ -175,10 +187,10 @@ function restHandler(parts: EdgeParts): HttpHandler {
   });
 }
 
-function grpcEdge(parts: EdgeParts): GrpcEdge {
+function grpcEdge(parts: EdgeParts, streams: StreamService): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
-    added: parts.management?.services ?? [],
+    added: [streams, ...(parts.management?.services ?? [])],
     limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }

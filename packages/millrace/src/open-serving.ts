@@ -19,7 +19,10 @@ export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnread
 }
 
 /** Nothing is loaded before the library is started. What has to be stopped is added to `components`. */
-export async function openServing(components: Components, parts: ServingParts): Promise<Assembly> {
+export async function openServing(
+  components: Components,
+  parts: ServingParts,
+): Promise<Assembly & { readonly temporaryFolder: string | undefined }> {
   const { config, onFolderUnavailable, ...rest } = parts;
   const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable });
   components.add({ close: () => children.close() });
@@ -28,7 +31,7 @@ export async function openServing(components: Components, parts: ServingParts): 
   await children.checkReach(rest.paths, config.store.path);
   const assembly = await assemble({ ...rest, config, store, children, ...stateFolderIn(config.store.path) });
   addAssembly(components, assembly);
-  return assembly;
+  return { ...assembly, temporaryFolder: children.folder };
 }
 
 /**

@@ -22,6 +22,7 @@ export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './edges/gate/gate.ts';
 export type { AddedService } from './edges/grpc/added-service.ts';
 export { createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
+export { StreamService } from './edges/grpc/stream-service.ts';
 export { type ManagementOptions, managementLimits } from './edges/management/config.ts';
 export { createManagementEdge } from './edges/management/edge.ts';
 export { createManagementPort } from './edges/management/own-port.ts';
@@ -30,6 +31,7 @@ export { openApiDocument } from './edges/routing/openapi.ts';
 export type { Route } from './edges/routing/route.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export { SliceQueue } from './edges/slices/slice-queue.ts';
+export { payloadCodec } from './edges/streams/link-frame.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
 export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';
@@ -50,6 +52,9 @@ export {
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
+export { LiveStreamModels } from './streams/live-stream-models.ts';
+export { StreamHost } from './streams/stream-host.ts';
+export { noStreamObserver, type StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';

@@ -1,3 +1,4 @@
+export { LazyJournal } from './journal/lazy-journal.ts';
 export * from './journal.ts';
 export * from './lmdb/lmdb-journal.ts';
 export * from './lmdb/lmdb-store.ts';

@@ -1,0 +1,103 @@
+/** One connection of a client on a transport that calls back when it has room: passes frames on in both directions. */
+
+import { InferenceError, type StreamClientFrame } from '@millrace/protocol';
+import type { AttachedLink, StreamCaller, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
+
+export interface StreamTransport {
+  /** Sends at once. False: there is no room for more, and `StreamConversation.onRoom` is to be called when there is. */
+  send(frame: StreamLinkFrame): boolean;
+  /** Ends the connection after what was sent; with an error the stream was not opened or goes on elsewhere. */
+  close(error: InferenceError | undefined): void;
+}
+
+/** Outputs that a transport takes before the credit of a client that does not acknowledge is renewed. */
+const renewEvery = 64;
+
+export class StreamConversation {
+  readonly #gateway: StreamGateway;
+  readonly #caller: StreamCaller;
+  readonly #transport: StreamTransport;
+  #link: AttachedLink | undefined;
+  #isAcknowledging: boolean = false;
+  #lastSent = 0;
+  #lastTaken = 0;
+  #isBlocked: boolean = false;
+  #isClosed: boolean = false;
+
+  constructor(gateway: StreamGateway, caller: StreamCaller, transport: StreamTransport) {
+    this.#gateway = gateway;
+    this.#caller = caller;
+    this.#transport = transport;
+  }
+
+  get isOpen(): boolean {
+    return this.#link !== undefined;
+  }
+
+  receive(frame: StreamClientFrame): void {
+    if (this.#isClosed) return;
+    const link = this.#link;
+    if (frame.kind === 'open') {
+      if (link === undefined) this.#open(frame);
+      else
+        this.fail(
+          new InferenceError('invalid-request', 'the connection has a stream already; open another connection'),
+        );
+    } else if (link === undefined) {
+      this.fail(new InferenceError('invalid-request', `the first frame must be open, and is ${frame.kind}`));
+    } else if (frame.kind === 'input') link.input(frame);
+    else if (frame.kind === 'acknowledge') link.acknowledge(frame);
+    else link.cancel(frame);
+  }
+
+  /** The transport has room again. */
+  onRoom(): void {
+    this.#isBlocked = false;
+    this.#renew();
+  }
+
+  /** The client is gone: the stream waits for a resume. */
+  detach(): void {
+    this.#isClosed = true;
+    this.#link?.detach();
+  }
+
+  /** What the client sent makes no sense; its stream, if any, goes on without this connection. */
+  fail(error: InferenceError): void {
+    if (this.#isClosed) return;
+    this.detach();
+    this.#transport.close(error);
+  }
+
+  #open(frame: StreamClientFrame & { readonly kind: 'open' }): void {
+    this.#isAcknowledging = frame.outputCredit !== undefined;
+    this.#lastSent = frame.resumeAfter;
+    this.#lastTaken = frame.resumeAfter;
+    this.#link = this.#gateway.attach(
+      frame,
+      this.#caller,
+      { isAcknowledging: this.#isAcknowledging },
+      {
+        onFrame: (one) => this.#send(one),
+        onClosed: (error) => {
+          this.#isClosed = true;
+          this.#transport.close(error);
+        },
+      },
+    );
+  }
+
+  #send(frame: StreamLinkFrame): void {
+    const hasRoom = this.#transport.send(frame);
+    if (frame.kind === 'output') this.#lastSent = frame.sequence;
+    if (!hasRoom) this.#isBlocked = true;
+    else if (this.#lastSent - this.#lastTaken >= renewEvery) this.#renew();
+  }
+
+  /** Only what a transport has taken makes room for more. */
+  #renew(): void {
+    if (this.#isAcknowledging || this.#isBlocked || this.#lastTaken === this.#lastSent) return;
+    this.#lastTaken = this.#lastSent;
+    this.#link?.taken(this.#lastSent);
+  }
+}
