@@ -120,7 +120,7 @@ test('protocol loads in a browser', () => {
 });
 
 /** Folders of `edges` that edges have in common; every other one is an edge. */
-const sharedByEdges = ['classification', 'gate', 'repository', 'routing', 'slices'];
+const sharedByEdges = ['classification', 'gate', 'protobuf', 'repository', 'routing', 'slices', 'streams'];
 
 // Management has an edge of each kind, and takes the encoding of its errors and bodies from the inference edges of those kinds.
 test('an edge of inference knows no other edge', () => {

@@ -30,6 +30,20 @@ const numbersGiven: Readonly<Record<number, string>> = {
   22: 'inference-failed',
   23: 'unsupported',
   24: 'internal',
+  25: 'stream-not-found',
+  26: 'stream-conflict',
+  27: 'stream-superseded',
+  28: 'stream-expired',
+  29: 'sequence-gap',
+  30: 'input-after-end',
+  31: 'output-expired',
+  32: 'journal-full',
+  33: 'journal-unavailable',
+  34: 'model-changed',
+  35: 'model-unloaded',
+  36: 'replay-diverged',
+  37: 'too-many-streams',
+  38: 'late-input',
 };
 
 const codes = Object.keys(errorCatalogue) as ErrorCode[];

@@ -41,7 +41,7 @@ export type OpenMode = (typeof openModes)[number];
 export interface OpenFrame {
   readonly kind: 'open';
   /** Absent: the server chooses one with 128 random bits. */
-  readonly streamId?: string;
+  readonly streamId?: string | undefined;
   readonly mode: OpenMode;
   /** `model`, `model:version` or `model@label`; may be empty for a resume. */
   readonly context: string;
@@ -49,7 +49,7 @@ export interface OpenFrame {
   /** The last output that the client has seen; 0: none. */
   readonly resumeAfter: number;
   /** Counted from `resumeAfter`; absent: the server's default. */
-  readonly outputCredit?: StreamCredit;
+  readonly outputCredit?: StreamCredit | undefined;
   /** Protocol versions that the client speaks. */
   readonly protocolVersions: readonly number[];
 }
@@ -62,9 +62,9 @@ export interface InputFrame {
   /** No input follows this one. */
   readonly endOfInput: boolean;
   /** When it happened where it was measured, in milliseconds since 1970. */
-  readonly eventTimeMs?: number;
+  readonly eventTimeMs?: number | undefined;
   /** How long after its arrival an answer is of use. */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
 }
 
 export interface AcknowledgeFrame {
@@ -72,7 +72,7 @@ export interface AcknowledgeFrame {
   /** The highest output that was handled safely: it and everything before it may be forgotten. */
   readonly output: number;
   /** Counted from `output`; absent: as before. */
-  readonly outputCredit?: StreamCredit;
+  readonly outputCredit?: StreamCredit | undefined;
 }
 
 export interface CancelFrame {
@@ -107,7 +107,7 @@ export interface AcceptedFrame {
   /** The highest input that is durably accepted. */
   readonly input: number;
   /** Counted from `input`; absent: as before. */
-  readonly inputCredit?: StreamCredit;
+  readonly inputCredit?: StreamCredit | undefined;
 }
 
 export interface OutputFrame {
@@ -134,7 +134,7 @@ export interface EndedFrame {
   readonly kind: 'ended';
   readonly outcome: StreamOutcome;
   /** Absent when the outcome is `done`. */
-  readonly code?: ErrorCode;
+  readonly code?: ErrorCode | undefined;
   readonly message: string;
   /** How many outputs the stream had. */
   readonly outputs: number;

@@ -12,8 +12,28 @@ const codesWithoutModel: ReadonlySet<ErrorCode> = new Set([
   'conflict',
 ]);
 
+/** Codes that only streams end with; a model that serves none has no counters for them. */
+export const streamFailureCodes: ReadonlySet<ErrorCode> = new Set([
+  'stream-not-found',
+  'stream-conflict',
+  'stream-superseded',
+  'stream-expired',
+  'sequence-gap',
+  'input-after-end',
+  'output-expired',
+  'journal-full',
+  'journal-unavailable',
+  'model-changed',
+  'model-unloaded',
+  'replay-diverged',
+  'too-many-streams',
+  'late-input',
+]);
+
 export const allFailureCodes = Object.keys(errorCatalogue) as readonly ErrorCode[];
-const modelFailureCodes: readonly ErrorCode[] = allFailureCodes.filter((code) => !codesWithoutModel.has(code));
+const modelFailureCodes: readonly ErrorCode[] = allFailureCodes.filter(
+  (code) => !codesWithoutModel.has(code) && !streamFailureCodes.has(code),
+);
 
 export type TritonFailureReason = 'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER';
 
@@ -32,6 +52,10 @@ const tritonReasons: Readonly<Partial<Record<ErrorCode, TritonFailureReason>>> =
   'poison-request': 'BACKEND',
   'run-time-limit': 'BACKEND',
   'inference-failed': 'BACKEND',
+  'journal-full': 'REJECTED',
+  'too-many-streams': 'REJECTED',
+  'late-input': 'REJECTED',
+  'replay-diverged': 'BACKEND',
 };
 
 export function tritonReasonOf(code: ErrorCode): TritonFailureReason {

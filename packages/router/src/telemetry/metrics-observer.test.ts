@@ -2,12 +2,19 @@ import { errorCatalogue } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { silentObserver } from '../data-plane/observer.ts';
 import { renderMetrics } from './exposition.ts';
-import { tritonReasonOf } from './failure-counters.ts';
+import { streamFailureCodes, tritonReasonOf } from './failure-counters.ts';
 import { MetricsObserver } from './metrics-observer.ts';
 import { MetricsRegistry } from './registry.ts';
 
-/** Codes with which no request to a known model fails. */
-const edgeCodes = ['unsupported-media', 'not-found', 'method-not-allowed', 'load-not-allowed', 'conflict'];
+/** Codes with which no request to a known model fails, outside of streams. */
+const edgeCodes: readonly string[] = [
+  'unsupported-media',
+  'not-found',
+  'method-not-allowed',
+  'load-not-allowed',
+  'conflict',
+  ...streamFailureCodes,
+];
 
 const timing = { queueMs: 2, computeInputMs: 0.25, computeInferMs: 3, computeOutputMs: 0.5, totalMs: 8 };
 

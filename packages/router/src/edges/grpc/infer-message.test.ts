@@ -11,14 +11,8 @@ import {
   type ModelInferRequest,
   ModelInferRequestSchema,
 } from '../../proto/generated/inference/grpc_service_pb.ts';
-import {
-  type InferMessage,
-  InferMessageReader,
-  type InferParameter,
-  joinedContentsBytesMax,
-  messageFieldsMax,
-} from './infer-message.ts';
-import { MalformedMessage } from './proto-cursor.ts';
+import { MalformedMessage, messageFieldsMax } from '../protobuf/proto-cursor.ts';
+import { type InferMessage, InferMessageReader, type InferParameter, joinedContentsBytesMax } from './infer-message.ts';
 
 const roomy = {
   inputsMax: 100,

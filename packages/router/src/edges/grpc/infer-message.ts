@@ -1,7 +1,7 @@
 /** A ModelInferRequest, read without copying: raw tensors are views of the message. */
 import { InferenceError } from '@millrace/protocol';
-import { MalformedMessage, ProtoCursor } from './proto-cursor.ts';
-import { TextMemo } from './text-memo.ts';
+import { MalformedMessage, messageFieldsMax, ProtoCursor } from '../protobuf/proto-cursor.ts';
+import { TextMemo } from '../protobuf/text-memo.ts';
 
 export type InferParameter =
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -65,8 +65,6 @@ const packedShapeTag = delimited(3);
 
 const noBytes = new Uint8Array(0);
 
-/** Fields of a message together with those of the messages in it; beyond them it is refused. */
-export const messageFieldsMax = 262_144;
 /** Contents of an input that come in several parts are joined up to here. */
 export const joinedContentsBytesMax = 1024 * 1024;
 
@@ -249,8 +247,7 @@ export class InferMessageReader {
     for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
       switch (tag) {
         case 1 << 3:
-          cursor.readVarint();
-          value = { kind: 'bool', value: cursor.low !== 0 || cursor.high !== 0 };
+          value = { kind: 'bool', value: cursor.readBool() };
           break;
         case 2 << 3:
           cursor.readVarint();
@@ -260,7 +257,7 @@ export class InferMessageReader {
           value = { kind: 'string', value: this.#text(this.#limits.parameterBytesMax) };
           break;
         case (4 << 3) | 1:
-          value = { kind: 'double', value: this.#double() };
+          value = { kind: 'double', value: cursor.readDouble() };
           break;
         case 5 << 3:
           cursor.readVarint();
@@ -276,12 +273,6 @@ export class InferMessageReader {
 
   #bigint(): bigint {
     return (BigInt(this.#cursor.high) << 32n) | BigInt(this.#cursor.low);
-  }
-
-  #double(): number {
-    const { bytes, at } = this.#cursor;
-    this.#cursor.skip((4 << 3) | 1);
-    return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getFloat64(0, true);
   }
 
   #text(bytesMax = this.#limits.nameBytesMax): string {

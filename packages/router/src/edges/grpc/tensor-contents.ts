@@ -8,9 +8,9 @@ import {
   InferenceError,
   quote,
 } from '@millrace/protocol';
+import { MalformedMessage, ProtoCursor, wireType } from '../protobuf/proto-cursor.ts';
 import { joinPieces } from '../slices/join-pieces.ts';
 import type { SliceGenerator } from '../slices/slice-queue.ts';
-import { MalformedMessage, ProtoCursor, wireType } from './proto-cursor.ts';
 
 /** Which field holds which datatypes; the first is the one that messages name. */
 const fieldDatatypes: Readonly<Record<number, readonly Datatype[]>> = {

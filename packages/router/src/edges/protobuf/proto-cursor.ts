@@ -8,6 +8,9 @@ export class MalformedMessage extends InferenceError {
   }
 }
 
+/** Fields of a message together with those of the messages in it; beyond them it is refused. */
+export const messageFieldsMax = 262_144;
+
 export const wireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
 export class ProtoCursor {
@@ -81,6 +84,28 @@ export class ProtoCursor {
     }
     this.readVarint();
     return (this.high | 0) * 0x1_0000_0000 + this.low;
+  }
+
+  /** An unsigned 64-bit integer; above 2^53 the nearest number. */
+  readUint64(): number {
+    const first = this.bytes[this.at] as number;
+    if (this.at < this.end && first < 128) {
+      this.at++;
+      return first;
+    }
+    this.readVarint();
+    return this.high * 0x1_0000_0000 + this.low;
+  }
+
+  readBool(): boolean {
+    this.readVarint();
+    return this.low !== 0 || this.high !== 0;
+  }
+
+  readDouble(): number {
+    const { bytes, at } = this;
+    this.#leap(8);
+    return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getFloat64(0, true);
   }
 
   /** The end of a delimited field whose length comes next; `at` is its beginning. */

@@ -1,0 +1,85 @@
+/** What a frame may contain. Every limit has a default, and a message that names it when a frame is over it. */
+import { InferenceError, quote } from '@millrace/protocol';
+
+export interface StreamFrameLimits {
+  /** A frame as sent, in either form. */
+  readonly frameBytesMax: number;
+  /** The text of an input, as it is written. */
+  readonly textBytesMax: number;
+  readonly tensorsMax: number;
+  readonly dimensionsMax: number;
+  /** A name, a context, a reason or the key of a parameter. */
+  readonly nameBytesMax: number;
+  /** Keys of one object of the parameters, also below the first level. */
+  readonly parametersMax: number;
+  /** The parameters of an `open` together, as they are written. */
+  readonly parametersBytesMax: number;
+  /** Elements that a frame in JSON writes as `data`; they are read in slices. */
+  readonly jsonElementsMax: number;
+  /** Elements that a frame in protobuf writes as `data`: they are read at once, and `raw` has no such limit. */
+  readonly listedElementsMax: number;
+  readonly protocolVersionsMax: number;
+}
+
+export const defaultStreamFrameLimits: StreamFrameLimits = Object.freeze({
+  frameBytesMax: 16 * 1024 * 1024,
+  textBytesMax: 1024 * 1024,
+  tensorsMax: 256,
+  dimensionsMax: 64,
+  nameBytesMax: 4096,
+  parametersMax: 256,
+  parametersBytesMax: 64 * 1024,
+  jsonElementsMax: 1024 * 1024,
+  listedElementsMax: 16 * 1024,
+  protocolVersionsMax: 16,
+});
+
+export function checkFrameLength(bytes: Uint8Array, limits: StreamFrameLimits): void {
+  if (bytes.length > limits.frameBytesMax) {
+    throw tooLarge(
+      `the frame has ${bytes.length} bytes, more than the ${limits.frameBytesMax} allowed; send less in one`,
+    );
+  }
+}
+
+/** The refusal of a frame that is over a limit. */
+export function tooLarge(message: string): InferenceError {
+  return new InferenceError('request-too-large', message);
+}
+
+const streamIdCharactersMax = 128;
+
+/** Safe in paths, header fields and file names. */
+const streamIdPattern = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/** Throws for an id that is empty, too long, or has other characters. */
+export function checkStreamId(id: string): void {
+  if (streamIdPattern.test(id) && id !== '.' && id !== '..') return;
+  throw new InferenceError(
+    'invalid-request',
+    `the stream id ${quote(id)} must have 1 to ${streamIdCharactersMax} characters of A-Z a-z 0-9 . _ ~ - and not be . or ..`,
+  );
+}
+
+/** Whoever guesses the id of a stream may read it where callers are not authenticated. */
+const streamIdBitsMin = 64;
+
+/**
+ * What `opened` says about an id that a client chose: a warning where it has room for fewer than 64 random bits. That is its
+ * length times the bits of a character, by the kinds of characters in it; nothing tells a random id from any other.
+ */
+export function streamIdWarnings(id: string): readonly string[] {
+  let kinds = 0;
+  if (/[0-9]/.test(id)) kinds += 10;
+  if (/[a-f]/.test(id)) kinds += 6;
+  if (/[g-z]/.test(id)) kinds += 20;
+  if (/[A-F]/.test(id)) kinds += 6;
+  if (/[G-Z]/.test(id)) kinds += 20;
+  // Signs mostly separate groups, as in a UUID.
+  const characters = id.replace(/[._~-]/g, '').length;
+  const bits = Math.floor(characters * Math.log2(Math.max(kinds, 1)));
+  if (bits >= streamIdBitsMin) return [];
+  return [
+    `the stream id has room for ${bits} random bits, less than ${streamIdBitsMin}, and can be guessed; use 128 random bits, or leave it to the server`,
+  ];
+}

@@ -1,0 +1,35 @@
+/**
+ * Frames of the server as server-sent events: the event's name is the frame's, its data the frame without the outer key, its
+ * id the sequence of the output, which an EventSource sends back as `Last-Event-ID` when it connects again.
+ */
+import { InferenceError, quote, type StreamServerFrame } from '@millrace/protocol';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
+import { writeFrameFieldsJson } from './write-frame-json.ts';
+
+/** What an EventSource waits before it connects again. */
+const eventRetryMs = 1000;
+
+const lineEnd = Buffer.from('\n\n');
+
+/**
+ * The event in pieces. `opened` comes first and carries an id too, the output before the next one: a connection that is
+ * lost before any output resumes as well.
+ */
+export function* eventOf(frame: StreamServerFrame): SliceGenerator<readonly Uint8Array[]> {
+  let head = `event: ${frame.kind}\n`;
+  if (frame.kind === 'opened') head += `id: ${frame.nextOutput - 1}\nretry: ${eventRetryMs}\n`;
+  else if (frame.kind === 'output') head += `id: ${frame.sequence}\n`;
+  // JSON on one line: line breaks in texts are escaped.
+  return [Buffer.from(`${head}data: `, 'latin1'), yield* writeFrameFieldsJson(frame), lineEnd];
+}
+
+/** The output to resume after, from the field `Last-Event-ID`; 0 when there is none. */
+export function resumeAfterFrom(lastEventId: string | undefined): number {
+  if (lastEventId === undefined || lastEventId === '') return 0;
+  const after = /^\d{1,16}$/.test(lastEventId) ? Number(lastEventId) : Number.NaN;
+  if (Number.isSafeInteger(after)) return after;
+  throw new InferenceError(
+    'invalid-request',
+    `Last-Event-ID is ${quote(lastEventId)}; it must be the sequence of an output`,
+  );
+}
