@@ -47,7 +47,7 @@ export function tooLarge(message: string): InferenceError {
   return new InferenceError('request-too-large', message);
 }
 
-export const streamIdCharactersMax = 128;
+const streamIdCharactersMax = 128;
 
 /** Safe in paths, header fields and file names. */
 const streamIdPattern = /^[A-Za-z0-9._~-]{1,128}$/;
@@ -65,22 +65,21 @@ export function checkStreamId(id: string): void {
 const streamIdBitsMin = 64;
 
 /**
- * Whether an id has room for fewer than 64 random bits: its length times the bits of a character, by the kinds of
- * characters it uses. A check of its room only, because nothing tells a random id from one that is not.
+ * What `opened` says about an id that a client chose: a warning where it has room for fewer than 64 random bits. That is its
+ * length times the bits of a character, by the kinds of characters in it; nothing tells a random id from any other.
  */
-export function isGuessableStreamId(id: string): boolean {
+export function streamIdWarnings(id: string): readonly string[] {
   let kinds = 0;
   if (/[0-9]/.test(id)) kinds += 10;
-  const letters = id.replace(/[^A-Za-z]/g, '');
-  if (/[a-f]/.test(letters)) kinds += 6;
-  if (/[g-z]/.test(letters)) kinds += 20;
-  if (/[A-F]/.test(letters)) kinds += 6;
-  if (/[G-Z]/.test(letters)) kinds += 20;
+  if (/[a-f]/.test(id)) kinds += 6;
+  if (/[g-z]/.test(id)) kinds += 20;
+  if (/[A-F]/.test(id)) kinds += 6;
+  if (/[G-Z]/.test(id)) kinds += 20;
   // Signs mostly separate groups, as in a UUID.
   const characters = id.replace(/[._~-]/g, '').length;
-  return characters * Math.log2(Math.max(kinds, 1)) < streamIdBitsMin;
+  const bits = Math.floor(characters * Math.log2(Math.max(kinds, 1)));
+  if (bits >= streamIdBitsMin) return [];
+  return [
+    `the stream id has room for ${bits} random bits, less than ${streamIdBitsMin}, and can be guessed; use 128 random bits, or leave it to the server`,
+  ];
 }
-
-/** What `opened` says about such an id. */
-export const guessableStreamIdWarning =
-  'the stream id has room for fewer than 64 random bits and can be guessed; use 128 random bits, or leave the id to the server';

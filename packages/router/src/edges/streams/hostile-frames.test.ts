@@ -8,7 +8,7 @@ import { doAtOnce } from '../slices/slice-queue.ts';
 import {
   checkStreamId,
   defaultStreamFrameLimits,
-  isGuessableStreamId,
+  streamIdWarnings,
   type StreamFrameLimits,
 } from './frame-limits.ts';
 import { StreamFrameReader } from './read-frame.ts';
@@ -238,24 +238,10 @@ test('a stream id has 1 to 128 safe characters', () => {
   }
 });
 
-test('an id without room for 64 bits is one that can be guessed', () => {
-  for (const id of [
-    '1',
-    '9b1f',
-    'tale-1',
-    '20261116',
-    '0123456789abcde',
-    'aaaaaaaaaaaaa',
-    '---------------------------------',
-  ]) {
-    expect([id, isGuessableStreamId(id)]).toEqual([id, true]);
-  }
-  for (const id of [
-    '0123456789abcdef',
-    '3b241101-e2bb-4255-8caf-4136c566a962',
-    'Xq7vR2mLp9Za',
-    '01234567890123456789',
-  ]) {
-    expect([id, isGuessableStreamId(id)]).toEqual([id, false]);
-  }
+test('an id without room for 64 bits draws a warning', () => {
+  const guessable = ['1', '9b1f', 'tale-1', '20261116', '0123456789abcde', 'aaaaaaaaaaaaa', '-'.repeat(33)];
+  for (const id of guessable) expect([id, streamIdWarnings(id).length]).toEqual([id, 1]);
+  expect(streamIdWarnings('9b1f')).toEqual([expect.stringContaining('room for 16 random bits, less than 64')]);
+  const random = ['0123456789abcdef', '3b241101-e2bb-4255-8caf-4136c566a962', 'Xq7vR2mLp9Za', '01234567890123456789'];
+  for (const id of random) expect([id, streamIdWarnings(id)]).toEqual([id, []]);
 });

@@ -7,7 +7,7 @@ import type { SliceGenerator } from '../slices/slice-queue.ts';
 import { writeFrameFieldsJson } from './write-frame-json.ts';
 
 /** What an EventSource waits before it connects again. */
-export const eventRetryMs = 1000;
+const eventRetryMs = 1000;
 
 const lineEnd = Buffer.from('\n\n');
 

@@ -36,7 +36,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter((value) => !v
 const smallBytes = fc.uint8Array({ maxLength: 200 });
 const credit = fc.option(fc.record({ messages: uint32, bytes: natural }), { nil: undefined });
 
-export const anyTensor: fc.Arbitrary<Omit<Tensor, 'name'>> = fc
+const anyTensor: fc.Arbitrary<Omit<Tensor, 'name'>> = fc
   .tuple(fc.constantFrom(...(Object.keys(datatypes) as Datatype[])), fc.array(fc.nat(4), { maxLength: 3 }), fc.nat())
   .chain(([datatype, shape]) => {
     const count = shape.reduce((product, dimension) => product * dimension, 1);
