@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -134,6 +134,30 @@ test.each(['process', 'power'] as const)(
   },
 );
 
+describe('after the machine was restarted', () => {
+  /** As if the folder had been written before that. */
+  async function writtenBefore(): Promise<string> {
+    const path = await writtenPath();
+    writeFileSync(join(path, 'boot'), 'another run of the machine');
+    return path;
+  }
+
+  test('a journal that survived is read', async () => {
+    const path = await writtenBefore();
+    await withJournal(path, async (journal) => expect(await journal.list()).toHaveLength(2));
+    expect(readFileSync(join(path, 'boot'), 'utf8')).not.toContain('another');
+  });
+
+  test('one that did not is refused by name instead of ending the process', async () => {
+    const path = await writtenBefore();
+    const bytes = readFileSync(join(path, 'data.mdb'));
+    bytes.fill(0xee, 8192);
+    writeFileSync(join(path, 'data.mdb'), bytes);
+    const opening = openLmdbJournal({ path, durability: 'process' });
+    await expect(opening).rejects.toEqual(storeRefusal('store-unusable', 'damaged when the machine stopped'));
+  });
+});
+
 describe('a damaged log', () => {
   const flipped = (bytes: Uint8Array | undefined, at: number): Buffer => {
     const copy = Buffer.from(bytes as Uint8Array);
@@ -202,7 +226,8 @@ function sealedAs(format: number): (key: Uint8Array, row: Uint8Array) => Uint8Ar
   return (key, row) => {
     const copy = Buffer.from(row);
     copy[0] = format;
-    copy.writeUInt32LE(crc32(copy.subarray(5), crc32(key, format)), 1);
+    copy.writeUInt32LE(0, 1);
+    copy.writeUInt32LE(crc32(copy, crc32(key)), 1);
     return copy;
   };
 }
