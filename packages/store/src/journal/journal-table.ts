@@ -7,7 +7,7 @@ import type { StoreError } from '../store-error.ts';
 export interface JournalTable {
   /** The caller owns the result. */
   get(key: Uint8Array): Uint8Array | undefined;
-  /** Copies the bytes: the caller may reuse them. */
+  /** Copies key and bytes: the caller may reuse them. */
   put(key: Uint8Array, bytes: Uint8Array): void;
   remove(key: Uint8Array): void;
   /** All keys that begin with `prefix`, in the order of their bytes. The table is not changed while they are read. */

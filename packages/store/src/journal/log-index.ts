@@ -14,9 +14,9 @@ import {
   type LogHead,
   lastEpochKey,
   lendRecord,
+  lendRecordKey,
   type RecordKey,
   recordBytesOf,
-  recordKeyBytesOf,
   recordKeyFrom,
   recordPrefix,
   streamFrom,
@@ -166,7 +166,7 @@ export class LogIndex {
   /** Deletes at most that many dead records. Neighbours together: they lie on the same pages. */
   collect(table: JournalTable, recordsMax: number): void {
     const collected = this.#dead.splice(0, recordsMax).sort((one, other) => one.position - other.position);
-    for (const key of collected) table.remove(recordKeyBytesOf(key));
+    for (const key of collected) table.remove(lendRecordKey(key));
   }
 
   /** What a trim would free. */
@@ -194,8 +194,7 @@ export class LogIndex {
     this.#lastPosition += 1;
     const bytes = recordBytesOf(entries);
     const key = { position: this.#lastPosition, life: log.head.life, first, count: entries.length, bytes };
-    const keyBytes = recordKeyBytesOf(key);
-    table.put(keyBytes, lendRecord(keyBytes, entries, bytes));
+    table.put(lendRecordKey(key), lendRecord(key, entries));
     log.bytes += costOf(key);
     this.#bytes += costOf(key);
     return key;
@@ -225,8 +224,7 @@ function logFrom(key: Uint8Array, value: Uint8Array | undefined, nowMs: number, 
 }
 
 function recordEntries(table: JournalTable, key: RecordKey): readonly Uint8Array[] {
-  const keyBytes = recordKeyBytesOf(key);
-  return entriesFrom(keyBytes, table.get(keyBytes));
+  return entriesFrom(key, table.get(lendRecordKey(key)));
 }
 
 function lastOf({ first, count }: RecordKey): number {

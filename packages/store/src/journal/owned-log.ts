@@ -90,8 +90,13 @@ export class OwnedLog implements StreamLog {
 
   #problemWith(entries: number, bytes: number, isEnding: boolean): StoreError | undefined {
     if (this.#full !== undefined && !isEnding) return this.#full;
-    const pending = { pendingEntries: this.#pendingEntries, pendingBytes: this.#pendingBytes };
-    return this.#context.room.problemWithAppend(this.log, { entries, bytes, isEnding, ...pending });
+    return this.#context.room.problemWithAppend(this.log, {
+      entries,
+      bytes,
+      pendingEntries: this.#pendingEntries,
+      pendingBytes: this.#pendingBytes,
+      isEnding,
+    });
   }
 
   #openChange(): AppendChange {

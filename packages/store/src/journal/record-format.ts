@@ -36,7 +36,7 @@ export interface LogHead {
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
 const recordMark = 0xff;
 const recordKeyBytes = 27;
-/** Format, then the checksum of the key and of everything behind it. */
+/** Format, then the checksum of the value, with zeros in the place of the checksum. */
 const valueHeadBytes = 5;
 const lengthBytes = 4;
 
@@ -52,8 +52,11 @@ export function streamFrom(headKey: Uint8Array): string {
   return Buffer.from(headKey.subarray(headPrefix.length)).toString();
 }
 
-export function recordKeyBytesOf({ position, life, first, count, bytes }: RecordKey): Buffer {
-  const key = Buffer.allocUnsafe(recordKeyBytes);
+const keyScratch = Buffer.allocUnsafe(recordKeyBytes);
+
+/** Valid until the next call. */
+export function lendRecordKey({ position, life, first, count, bytes }: RecordKey): Uint8Array {
+  const key = keyScratch;
   key[0] = recordMark;
   key.writeUIntBE(position, 1, 6);
   key.writeUIntBE(life, 7, 6);
@@ -85,8 +88,9 @@ export function recordBytesOf(entries: readonly Uint8Array[]): number {
 let scratch = Buffer.allocUnsafe(64 * 1024);
 const scratchKeptBytes = 1024 * 1024;
 
-/** Valid until the next call. */
-export function lendRecord(key: Uint8Array, entries: readonly Uint8Array[], bytes: number): Uint8Array {
+/** The value of a record; valid until the next call. */
+export function lendRecord(key: RecordKey, entries: readonly Uint8Array[]): Uint8Array {
+  const { bytes } = key;
   if (scratch.length < bytes || scratch.length > Math.max(bytes, scratchKeptBytes)) {
     scratch = Buffer.allocUnsafe(Math.max(bytes, 64 * 1024));
   }
@@ -97,13 +101,12 @@ export function lendRecord(key: Uint8Array, entries: readonly Uint8Array[], byte
     value.set(entry, offset + lengthBytes);
     offset += lengthBytes + entry.byteLength;
   }
-  return sealed(key, value.subarray(0, bytes));
+  return sealed(seedOf(key), value.subarray(0, bytes));
 }
 
 /** The entries share the memory of `value`. */
-export function entriesFrom(keyBytes: Uint8Array, value: Uint8Array | undefined): readonly Uint8Array[] {
-  const key = recordKeyFrom(keyBytes);
-  const content = opened(keyBytes, value, `the record at ${key.position}`);
+export function entriesFrom(key: RecordKey, value: Uint8Array | undefined): readonly Uint8Array[] {
+  const content = opened(seedOf(key), value, `the record at ${key.position}`);
   const entries: Uint8Array[] = [];
   let offset = 0;
   while (offset + lengthBytes <= content.length) {
@@ -129,11 +132,11 @@ export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
     offset = value.writeDoubleLE(number, offset);
   }
   value.set(owner, offset);
-  return sealed(key, value);
+  return sealed(crc32(key), value);
 }
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
-  const content = opened(key, value, `the head of ${JSON.stringify(streamFrom(key))}`);
+  const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
   return {
     life: content.readDoubleLE(0),
     epoch: content.readDoubleLE(8),
@@ -145,18 +148,29 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
   };
 }
 
-function sealed(key: Uint8Array, value: Buffer): Uint8Array {
+/**
+ * What the checksum begins with: the place of the record, so that a value that is found in another place is not whole. Not the
+ * checksum of the key, which would cost as much as that of a small value.
+ */
+function seedOf({ position, life, first, count }: RecordKey): number {
+  return (Math.imul(position, 31) ^ Math.imul(life, 0x9e37_79b1) ^ Math.imul(first, 0x85eb_ca77) ^ count) >>> 0;
+}
+
+function sealed(seed: number, value: Buffer): Uint8Array {
   value[0] = journalFormat;
-  value.writeUInt32LE(checksumOf(key, value), 1);
+  value.writeUInt32LE(0, 1);
+  value.writeUInt32LE(crc32(value, seed), 1);
   return value;
 }
 
-/** What lies behind the head of a value, if it is whole. */
-function opened(key: Uint8Array, bytes: Uint8Array | undefined, what: string): Buffer {
+/** What lies behind the head of a value, if it is whole. Changes the bytes, which are the caller's. */
+function opened(seed: number, bytes: Uint8Array | undefined, what: string): Buffer {
   if (bytes === undefined) throw damaged(what, 'is missing');
   const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (value.length < valueHeadBytes) throw damaged(what, `has only ${value.length} bytes`);
-  if (value.readUInt32LE(1) !== checksumOf(key, value)) throw damaged(what, 'does not have its checksum');
+  const checksum = value.readUInt32LE(1);
+  value.writeUInt32LE(0, 1);
+  if (checksum !== crc32(value, seed)) throw damaged(what, 'does not have its checksum');
   const format = value[0] as number;
   if (format > journalFormat) {
     const advice = 'use that Millrace again, or wait until the stream expires';
@@ -166,11 +180,6 @@ function opened(key: Uint8Array, bytes: Uint8Array | undefined, what: string): B
     );
   }
   return value.subarray(valueHeadBytes);
-}
-
-/** Over the key as well: a value that is found in another place is not whole. */
-function checksumOf(key: Uint8Array, value: Buffer): number {
-  return crc32(value.subarray(valueHeadBytes), crc32(key, value[0]));
 }
 
 export function damaged(what: string, problem: string): StoreError {

@@ -219,8 +219,12 @@ export class TableJournal implements Journal {
       if (isFenced) log.tellFenced();
     }
     this.#sweeping = undefined;
-    if (isFenced) this.#ended ??= error;
-    else this.#index = this.#readIndex();
+    try {
+      if (isFenced) this.#ended ??= error;
+      else this.#index = this.#readIndex();
+    } catch {
+      this.#ended ??= error;
+    }
   }
 
   #readIndex(): LogIndex {

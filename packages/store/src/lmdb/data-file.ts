@@ -29,7 +29,7 @@ export function isWholeDataFile(path: string, temporaryFolder: string): boolean 
   const bytesExpected = bytesExpectedOf(path, fileBytes);
   if (bytesExpected === undefined) return false;
   // lmdb does not write pages at the end that were used and freed within one change, so a shorter file may be complete.
-  return fileBytes >= bytesExpected || isReadable(path, temporaryFolder);
+  return fileBytes >= bytesExpected || isReadableDataFile(path, temporaryFolder);
 }
 
 /** The length of the file if all of its pages are present; undefined when it is not a file of lmdb. */
@@ -60,7 +60,7 @@ function changeOf(head: Buffer): bigint {
 }
 
 /** Reads all of a copy and writes to it, in a separate process that may crash. */
-function isReadable(path: string, temporaryFolder: string): boolean {
+export function isReadableDataFile(path: string, temporaryFolder: string): boolean {
   const folder = mkdtempSync(join(temporaryFolder, 'millrace-store-'));
   try {
     copyFileSync(path, join(folder, dataFile));

@@ -3,12 +3,15 @@
  * than handing the entries to lmdb's own thread, and the kernel has them microseconds later. In `power` durability the flush
  * would stop everything else for milliseconds, so lmdb's thread waits for it.
  */
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
 import type { Database } from 'lmdb';
 import type { JournalHost, JournalTable } from '../journal/journal-table.ts';
 import { journalFormat } from '../journal/record-format.ts';
 import { TableJournal, type TableJournalOptions } from '../journal/table-journal.ts';
 import type { Journal, JournalDurability } from '../journal.ts';
 import { StoreError } from '../store-error.ts';
+import { checkAfterMachineCrash, noteMachineRun } from './machine-crash.ts';
 import { type OwnedFolder, openOwnedFolder } from './owned-folder.ts';
 import { ownerRecord } from './ownership.ts';
 import { writeFailure } from './write-failure.ts';
@@ -32,10 +35,13 @@ export async function openLmdbJournal(options: LmdbJournalOptions): Promise<Jour
 }
 
 export async function openLmdbJournalHost(options: LmdbJournalOptions): Promise<JournalHost> {
-  const { path, durability, temporaryFolder } = options;
+  const { path, durability, temporaryFolder = tmpdir() } = options;
   const isSynced = durability === 'power';
+  checkAfterMachineCrash(resolve(path), temporaryFolder);
   const kept = { kind: 'journal', format: journalFormat, isPrivate: true } as const;
-  return new LmdbJournalHost(await openOwnedFolder({ path, isSynced, temporaryFolder, ...kept }), isSynced);
+  const owned = await openOwnedFolder({ path, isSynced, temporaryFolder, ...kept });
+  if (!isSynced) noteMachineRun(owned.folder);
+  return new LmdbJournalHost(owned, isSynced);
 }
 
 class LmdbJournalHost implements JournalHost, JournalTable {

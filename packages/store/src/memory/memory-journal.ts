@@ -8,7 +8,7 @@ export function openMemoryJournal(options: TableJournalOptions = {}): Journal {
   return new TableJournal(new MemoryJournalHost(), options);
 }
 
-class MemoryJournalHost implements JournalHost, JournalTable {
+export class MemoryJournalHost implements JournalHost, JournalTable {
   /** By the characters with the codes of the key's bytes, which sort as these do. */
   readonly #rows = new Map<string, Uint8Array>();
 
