@@ -22,6 +22,7 @@ export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './edges/gate/gate.ts';
 export type { AddedService } from './edges/grpc/added-service.ts';
 export { createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
+export { StreamService } from './edges/grpc/stream-service.ts';
 export { type ManagementOptions, managementLimits } from './edges/management/config.ts';
 export { createManagementEdge } from './edges/management/edge.ts';
 export { createManagementPort } from './edges/management/own-port.ts';
@@ -31,6 +32,7 @@ export type { Route } from './edges/routing/route.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export { doAtOnce, SliceQueue } from './edges/slices/slice-queue.ts';
 export { defaultStreamFrameLimits } from './edges/streams/frame-limits.ts';
+export { payloadCodec } from './edges/streams/link-frame.ts';
 export { StreamFrameReader } from './edges/streams/read-frame.ts';
 export { FrameJsonReader } from './edges/streams/read-frame-json.ts';
 export { eventOf } from './edges/streams/server-sent-event.ts';
@@ -56,6 +58,9 @@ export {
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
+export { LiveStreamModels } from './streams/live-stream-models.ts';
+export { StreamHost } from './streams/stream-host.ts';
+export { noStreamObserver, type StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';

@@ -20,7 +20,7 @@ const journalReader = new StreamFrameReader({
 });
 
 export const payloadCodec: PayloadCodec = {
-  encodeInput: (payload) => encodeInput({ kind: 'input', sequence: 0, payload, endOfInput: false }),
+  encodeInput: (payload) => encodeInput({ kind: 'input', sequence: 1, payload, endOfInput: false }),
   decodeInput: (bytes) => journalReader.readInput(bytes).payload,
   encodeOutput: (payload) =>
     encodeOutput({ kind: 'output', sequence: 0, inputSequence: 0, payload, endOfOutput: false }),

@@ -17,7 +17,6 @@ import type {
 import { delimitedTag, FieldCursor, onlyOnce, uint32Max, varintTag } from './field-cursor.ts';
 import { type StreamFrameLimits, tooLarge } from './frame-limits.ts';
 import {
-  checkSequence,
   InputFields,
   inputFrameFrom,
   invalidFrame,
@@ -253,7 +252,6 @@ export class StreamFrameReader {
       else if (tag === varintTag(7)) endOfOutput = cursor.readBool();
       else cursor.skip(tag);
     }
-    checkSequence(sequence, 'output.sequence');
     const payload = payloadFrom({ tensors, text, bytes }, 'output');
     if (token !== undefined && payload.kind !== 'none') throw invalidFrame('output has a token beside another payload');
     return { kind: 'output', sequence, inputSequence, payload: token ?? payload, endOfOutput };
