@@ -13,6 +13,7 @@ const groups: Readonly<Record<string, string>> = {
   queue: 'How much may wait. A model may set its own limits; these hold for those that do not, and for all together.',
   shadow: 'Copies of requests for shadow versions, whose answers are compared under real traffic.',
   store: 'Where it keeps what must outlive it.',
+  streams: 'Streams that survive lost connections, workers and servers.',
   cache: 'Results that are kept. A model takes part by `response_cache { enable: true }` in its configuration.',
   worker: 'Where and how models run.',
 };

@@ -12,7 +12,8 @@ const folderArrows: Readonly<Record<string, readonly string[]>> = {
   catalogue: ['model', 'data-plane'],
   'life-cycle': ['model', 'repository', 'data-plane', 'dispatch', 'catalogue'],
   management: ['model', 'catalogue', 'life-cycle'],
-  edges: ['proto', 'model', 'data-plane', 'catalogue', 'management'],
+  streams: ['model', 'data-plane'],
+  edges: ['proto', 'model', 'data-plane', 'catalogue', 'management', 'streams'],
   telemetry: ['model', 'data-plane', 'catalogue', 'life-cycle', 'management'],
 };
 

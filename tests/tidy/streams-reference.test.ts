@@ -94,7 +94,11 @@ test('the events are what the server writes, and the bodies are read', () => {
   const events = section('## Server-sent events');
   const written = [opened, token].map((frame) => Buffer.concat(doAtOnce(eventOf(frame))).toString()).join('');
   expect(events).toContain(`\`\`\`text\n${written}\`\`\`\n`);
-  const [begin, input, acknowledge] = examplesIn(events).map((example) => Buffer.from(example)) as [Buffer, Buffer, Buffer];
+  const [begin, input, acknowledge] = examplesIn(events).map((example) => Buffer.from(example)) as [
+    Buffer,
+    Buffer,
+    Buffer,
+  ];
   expect(doAtOnce(reader.readStreamBody(begin))).toMatchObject({
     open: { context: 'storyteller', streamId: 'tale-1', parameters: { seed: 7 } },
     input: { sequence: 1, endOfInput: true, payload: { kind: 'text', text: 'Once' } },
@@ -126,13 +130,21 @@ test('the tables of fields are those of the contract', () => {
   for (const [, name, body] of messages) {
     const heading = headings[name as string];
     if (heading === undefined) continue;
-    const declared = [...(body as string).matchAll(/^ +[\w. ]+ (\w+) = (\d+);/gm)].map(([, field, number]) => [field, number]);
-    const rows = [...section(heading).matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, field, number]) => [field, number]);
+    const declared = [...(body as string).matchAll(/^ +[\w. ]+ (\w+) = (\d+);/gm)].map(([, field, number]) => [
+      field,
+      number,
+    ]);
+    const rows = [...section(heading).matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, field, number]) => [
+      field,
+      number,
+    ]);
     expect([name, rows]).toEqual([name, declared]);
   }
 });
 
 test('the table of limits has every limit with its default', () => {
   const rows = [...section('## Limits').matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
-  expect(Object.fromEntries(rows.map(([, name, value]) => [name, Number(value)]))).toEqual({ ...defaultStreamFrameLimits });
+  expect(Object.fromEntries(rows.map(([, name, value]) => [name, Number(value)]))).toEqual({
+    ...defaultStreamFrameLimits,
+  });
 });

@@ -171,7 +171,7 @@ export class HostedStream {
         steps.cancel(action.step);
         return;
       case 'close-link':
-        this.#closeLink(action.link, inferenceErrorFrom(action.error));
+        this.#closeLink(action.link, streamInferenceError(action.error));
         return;
       case 'wake-at':
         this.#wakeAt(action.at);
@@ -184,7 +184,7 @@ export class HostedStream {
           .catch(() => {});
         return;
       case 'release':
-        this.#over(inferenceErrorFrom(action.error));
+        this.#over(streamInferenceError(action.error));
         void log.close().catch(() => {});
         return;
     }
@@ -306,10 +306,10 @@ function endedFrameFrom(ending: {
 function endedRefusal(error: StreamError | undefined): InferenceError {
   return error === undefined
     ? new InferenceError('input-after-end', 'the stream has ended; open a new one')
-    : inferenceErrorFrom(error);
+    : streamInferenceError(error);
 }
 
-export function inferenceErrorFrom({ code, message }: StreamError): InferenceError {
+export function streamInferenceError({ code, message }: StreamError): InferenceError {
   return new InferenceError(code as ErrorCode, message);
 }
 

@@ -208,7 +208,7 @@ function isPassing(error: unknown): boolean {
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
 }
 
-export function streamErrorFrom(error: unknown): StreamError {
+function streamErrorFrom(error: unknown): StreamError {
   if (error instanceof InferenceError) return { code: error.code, message: error.message };
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }

@@ -16,7 +16,7 @@ import type { EncodedOutput, StreamGateway, StreamLinkFrame } from '../../stream
 import type { CallerRule } from '../caller.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { defaultStreamFrameLimits } from '../streams/frame-limits.ts';
-import { encodeLinkFrame, outputMessageOf, serverFrameOf } from '../streams/link-frame.ts';
+import { encodedOutputMessage, encodeLinkFrame, serverFrameOf } from '../streams/link-frame.ts';
 import { type GenerateFrames, StreamFrameReader } from '../streams/read-frame.ts';
 import { FrameJsonReader } from '../streams/read-frame-json.ts';
 import { StreamConversation } from '../streams/stream-call.ts';
@@ -79,7 +79,7 @@ export class StreamService implements AddedService {
           request: clientFrame,
           response: {
             toProto: ({ output, ended }: Collected) =>
-              encodeCollectResponse(output && Buffer.concat(outputMessageOf(output)), ended),
+              encodeCollectResponse(output && Buffer.concat(encodedOutputMessage(output)), ended),
             toJson: ({ output, ended }: Collected) => {
               const frame = output && serverFrameOf(output);
               return doAtOnce(writeCollectJson(frame?.kind === 'output' ? frame : undefined, ended));

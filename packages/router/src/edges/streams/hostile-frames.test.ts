@@ -5,12 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ClientFrameSchema } from '../../proto/generated/millrace/v1/inference_pb.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
-import {
-  checkStreamId,
-  defaultStreamFrameLimits,
-  streamIdWarnings,
-  type StreamFrameLimits,
-} from './frame-limits.ts';
+import { checkStreamId, defaultStreamFrameLimits, type StreamFrameLimits, streamIdWarnings } from './frame-limits.ts';
 import { StreamFrameReader } from './read-frame.ts';
 import { FrameJsonReader } from './read-frame-json.ts';
 import { anyClientFrame, clientMessageOf } from './testing/any-frame.ts';

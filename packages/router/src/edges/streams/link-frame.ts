@@ -31,7 +31,7 @@ const outputFrameField = 3;
 const endOfOutputBytes = new Uint8Array([varintTag(7), 1]);
 
 /** The message `Output`, in pieces. */
-export function outputMessageOf(output: EncodedOutput): readonly Uint8Array[] {
+export function encodedOutputMessage(output: EncodedOutput): readonly Uint8Array[] {
   return outputPieces(output, false);
 }
 

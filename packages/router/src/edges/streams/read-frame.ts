@@ -16,14 +16,7 @@ import type {
 } from '@millrace/protocol';
 import { delimitedTag, FieldCursor, onlyOnce, uint32Max, varintTag } from './field-cursor.ts';
 import { type StreamFrameLimits, tooLarge } from './frame-limits.ts';
-import {
-  InputFields,
-  inputFrameFrom,
-  invalidFrame,
-  OpenFields,
-  openFrameFrom,
-  payloadFrom,
-} from './frame-parts.ts';
+import { InputFields, inputFrameFrom, invalidFrame, OpenFields, openFrameFrom, payloadFrom } from './frame-parts.ts';
 import { TensorMessageReader } from './read-tensor.ts';
 import { ValueReader } from './read-value.ts';
 

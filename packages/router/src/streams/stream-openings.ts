@@ -1,0 +1,246 @@
+/** Opens streams: creates them, or takes over those that an earlier process left in the journal. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  type OpenedStream,
+  openDecisionOf,
+  type StreamEntry,
+  StreamMachine,
+  type StreamMachineConfig,
+} from '@millrace/core';
+import { InferenceError, type OpenFrame } from '@millrace/protocol';
+import type { Journal, StreamLog, StreamLogView } from '@millrace/store';
+import { decodeEntry } from './entry-codec.ts';
+import { HostedStream, type StreamClock, streamInferenceError } from './hosted-stream.ts';
+import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
+import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import type { StreamCaller } from './stream-gateway.ts';
+import type { StreamModels, StreamPin } from './stream-models.ts';
+import type { StreamObserver } from './stream-observer.ts';
+import type { StreamSettings } from './stream-options.ts';
+import type { StreamTable } from './stream-table.ts';
+
+export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock'> {
+  readonly journal: Journal;
+  readonly models: StreamModels;
+  readonly settings: StreamSettings;
+  readonly clock: StreamClock & ModelStepsParts['clock'];
+  readonly observer: StreamObserver;
+}
+
+export class StreamOpenings {
+  readonly #parts: StreamOpeningsParts;
+  readonly #table: StreamTable;
+  readonly #owner = randomUUID();
+
+  constructor(parts: StreamOpeningsParts, table: StreamTable) {
+    this.#parts = parts;
+    this.#table = table;
+  }
+
+  /** The stream that an `open` frame asks for, new or resumed. */
+  opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
+    const id = open.streamId ?? randomBytes(16).toString('base64url');
+    return this.#table.serially(id, async () => {
+      const known = this.#table.take(id);
+      const view = known === undefined && open.streamId !== undefined ? await this.#parts.journal.peek(id) : undefined;
+      const existing = known?.opening ?? (view && openingOf(view));
+      const decision = openDecisionOf(
+        {
+          stream: id,
+          mode: open.mode,
+          principal: caller.principal,
+          context: open.context === '' ? undefined : open.context,
+          parametersDigest:
+            open.mode === 'resume' && isEmpty(open.parameters) ? undefined : parametersDigest(open.parameters),
+        },
+        existing && openedStream(existing, known?.hasEnded ?? hasEnding(view)),
+        // Whether the files have changed is known when the version is pinned again.
+        existing?.modelDigest,
+      );
+      if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
+      if (decision.kind === 'create') return this.#created(id, open, caller);
+      this.#parts.observer.streamResumed(known === undefined ? 'router-restart' : 'reconnect');
+      const stream = known ?? (await this.#restored(id, view?.epoch));
+      if (stream === undefined) throw notFound(id);
+      return stream;
+    });
+  }
+
+  /** Takes over a stream that an earlier process left; undefined: there is none any more. */
+  restored(id: string): Promise<HostedStream | undefined> {
+    return this.#table.serially(id, () => this.#restored(id, undefined));
+  }
+
+  async #created(id: string, open: OpenFrame, { caller, principal }: StreamCaller): Promise<HostedStream> {
+    const { journal, models, settings, clock, observer } = this.#parts;
+    this.#table.claimRoom(caller);
+    let pin: StreamPin | undefined;
+    try {
+      let stream: HostedStream | undefined;
+      const retired = (): void => this.#retireLater(() => stream);
+      pin = await models.pin(open.context, retired);
+      const openedAtMs = clock.wallNow();
+      const expiresAtMs = openedAtMs + settings.lifeMsMax;
+      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch: 0, expiresAtMs });
+      if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
+      const { view, kind, isResumable } = pin.model;
+      const opening: OpeningRecord = {
+        principal,
+        context: open.context,
+        parameters: open.parameters,
+        model: view.name,
+        version: view.version,
+        modelDigest: pin.digest,
+        modelKind: kind,
+        isResumable,
+        openedAtMs,
+      };
+      const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
+        kind: 'opening',
+        payload: encodeOpening(opening),
+        expiresAt: expiresAtMs,
+      };
+      const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
+      stream = this.#hosted(id, opening, log, machine, pin, caller, warningsFor(open));
+      observer.streamOpened();
+      return stream;
+    } catch (error) {
+      pin?.release();
+      this.#table.giveRoom(caller);
+      throw error;
+    }
+  }
+
+  /** Undefined: there is none, or another router was faster. */
+  async #restored(id: string, expectedEpoch: number | undefined): Promise<HostedStream | undefined> {
+    const known = this.#table.take(id);
+    if (known !== undefined) return known;
+    const { journal, models, clock } = this.#parts;
+    const log = await journal.takeOver(id, this.#owner, expectedEpoch === undefined ? {} : { expectedEpoch });
+    if (log === undefined) return undefined;
+    const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
+    const [first] = entries;
+    if (first?.kind !== 'opening') {
+      // Its opening never became durable, so nobody was told of it.
+      await log.close({ remove: true });
+      return undefined;
+    }
+    const opening = decodeOpening(first.payload);
+    this.#table.claimRoom('');
+    let stream: HostedStream | undefined;
+    const pin = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+    const last = log.base + log.entries.length;
+    const machine = StreamMachine.restore(entries, last, this.#machineOptions(opening), clock.wallNow());
+    const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
+    if (pin === undefined || isChanged) {
+      const code = isChanged ? 'model-changed' : 'model-unloaded';
+      const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
+      const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
+      machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
+    }
+    stream = this.#hosted(id, opening, log, machine, pin, '', []);
+    return stream;
+  }
+
+  #hosted(
+    id: string,
+    opening: OpeningRecord,
+    log: StreamLog,
+    machine: StreamMachine<Uint8Array>,
+    pin: StreamPin | undefined,
+    caller: string,
+    warnings: readonly string[],
+  ): HostedStream {
+    const { clock, observer } = this.#parts;
+    const steps = new ModelSteps(this.#parts, pin, caller, {
+      onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
+      onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
+      onFailed: (step, error, hasWorkerDied, wasAlone) =>
+        stream.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone }),
+    });
+    const onOver = (): void => {
+      pin?.release();
+      this.#table.remove(id);
+      this.#table.giveRoom(caller);
+    };
+    const expiresAtMs = log.expiresAtMs;
+    const stream = new HostedStream({
+      id,
+      opening,
+      expiresAtMs,
+      log,
+      machine,
+      steps,
+      clock,
+      observer,
+      warnings,
+      onOver,
+    });
+    this.#table.add(id, stream);
+    stream.perform();
+    return stream;
+  }
+
+  /** A replaced version stays for its streams for a while. */
+  #retireLater(stream: () => HostedStream | undefined): void {
+    const { clock, settings } = this.#parts;
+    clock.alarm(settings.drainMsMax, () => {
+      const message = 'the model version of the stream was replaced or unloaded; open a new stream';
+      stream()?.tell({ kind: 'model-lost', error: { code: 'model-unloaded', message } });
+    });
+  }
+
+  #machineOptions({ modelKind, isResumable }: OpeningRecord): {
+    readonly config: Partial<StreamMachineConfig>;
+    readonly isSame: (journaled: Uint8Array, again: Uint8Array) => boolean;
+  } {
+    const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
+      this.#parts.settings;
+    const config = {
+      model: modelKind,
+      isResumable,
+      resumeWindowMs,
+      inputBytesMax,
+      retainedOutputsMax,
+      retainedBytesMax,
+      lateInputs,
+      latenessMsMax,
+    };
+    return { config, isSame: (journaled, again) => Buffer.compare(journaled, again) === 0 };
+  }
+}
+
+function openingOf(view: StreamLogView): OpeningRecord | undefined {
+  const [first] = [...view.snapshot, ...view.entries];
+  const entry = first && decodeEntry(first);
+  return entry?.kind === 'opening' ? decodeOpening(entry.payload) : undefined;
+}
+
+function hasEnding(view: StreamLogView | undefined): boolean {
+  const last = view && (view.entries.at(-1) ?? view.snapshot.at(-1));
+  return last !== undefined && decodeEntry(last).kind === 'ending';
+}
+
+function openedStream(opening: OpeningRecord, hasEnded: boolean): OpenedStream {
+  const { principal, context, parameters, modelDigest } = opening;
+  return { principal, context, parametersDigest: parametersDigest(parameters), modelDigest, hasEnded };
+}
+
+function isEmpty(parameters: OpenFrame['parameters']): boolean {
+  return Object.keys(parameters).length === 0;
+}
+
+/** Without authentication whoever knows the id may resume the stream. */
+function warningsFor({ streamId }: OpenFrame): readonly string[] {
+  if (streamId === undefined || streamId.length >= guessableLengthMax) return [];
+  return [
+    `the stream id ${streamId} is easy to guess, and whoever knows it can resume the stream; use at least ${guessableLengthMax} random characters, or leave it to the server`,
+  ];
+}
+
+/** 64 random bits in base64. */
+const guessableLengthMax = 11;
+
+function notFound(id: string): InferenceError {
+  return new InferenceError('stream-not-found', `there is no stream ${id}, or it has expired; open a new one`);
+}

@@ -1,0 +1,79 @@
+/** The streams that this router owns, by id, and the room that callers have among them. */
+import { InferenceError } from '@millrace/protocol';
+import type { HostedStream } from './hosted-stream.ts';
+import type { StreamSettings } from './stream-options.ts';
+
+export class StreamTable {
+  readonly #limits: Pick<StreamSettings, 'openMax' | 'openPerCallerMax'>;
+  readonly #streams = new Map<string, HostedStream>();
+  readonly #perCaller = new Map<string, number>();
+  /** Opens of the same id are handled one after another. */
+  readonly #opening = new Map<string, Promise<unknown>>();
+  #claimed = 0;
+
+  constructor(limits: Pick<StreamSettings, 'openMax' | 'openPerCallerMax'>) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  take(id: string): HostedStream | undefined {
+    return this.#streams.get(id);
+  }
+
+  all(): readonly HostedStream[] {
+    return [...this.#streams.values()];
+  }
+
+  add(id: string, stream: HostedStream): void {
+    this.#streams.set(id, stream);
+  }
+
+  remove(id: string): void {
+    this.#streams.delete(id);
+  }
+
+  /** Throws where there is none. Streams that were found in the journal have no caller, and always have room. */
+  claimRoom(caller: string): void {
+    const { openMax, openPerCallerMax } = this.#limits;
+    const own = this.#perCaller.get(caller) ?? 0;
+    if (caller !== '') {
+      if (this.#claimed >= openMax) {
+        throw new InferenceError(
+          'too-many-streams',
+          `${openMax} streams are open, the most of this server; end some first`,
+        );
+      }
+      if (own >= openPerCallerMax) {
+        throw new InferenceError(
+          'too-many-streams',
+          `this caller has ${own} open streams of at most ${openPerCallerMax}; end some first`,
+        );
+      }
+    }
+    this.#claimed += 1;
+    this.#perCaller.set(caller, own + 1);
+  }
+
+  giveRoom(caller: string): void {
+    this.#claimed -= 1;
+    const left = (this.#perCaller.get(caller) ?? 1) - 1;
+    if (left > 0) this.#perCaller.set(caller, left);
+    else this.#perCaller.delete(caller);
+  }
+
+  /** Runs one open of an id after the other. */
+  serially<T>(id: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#opening.get(id);
+    const mine = before === undefined ? run() : before.then(run, run);
+    const settled = mine.then(nothing, nothing).then(() => {
+      if (this.#opening.get(id) === settled) this.#opening.delete(id);
+    });
+    this.#opening.set(id, settled);
+    return mine;
+  }
+}
+
+function nothing(): void {}
