@@ -163,10 +163,10 @@ export class LogIndex {
     if (log.snapshot !== undefined) this.#dead.push(log.snapshot);
   }
 
-  /** Deletes at most that many dead records. Neighbours together: they lie on the same pages. */
+  /** Deletes at most that many dead records, the oldest first: streams trim at about the same age, so these are neighbours on few pages. */
   collect(table: JournalTable, recordsMax: number): void {
-    const collected = this.#dead.splice(0, recordsMax).sort((one, other) => one.position - other.position);
-    for (const key of collected) table.remove(lendRecordKey(key));
+    this.#dead.sort((one, other) => one.position - other.position);
+    for (const key of this.#dead.splice(0, recordsMax)) table.remove(lendRecordKey(key));
   }
 
   /** What a trim would free. */
