@@ -6,7 +6,7 @@
  */
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
-import { PendingInput } from './pending-inputs.ts';
+import { UnansweredInput } from './pending-inputs.ts';
 import { ReorderWindow } from './reorder-window.ts';
 import { type RestoredStream, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
@@ -288,7 +288,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       const { sequence, payload, isLast, eventTime } = input;
       const entry = { kind: 'input', sequence, payload, isLast, eventTime, isDropped } as const;
       this.#records.appendInput(entry);
-      pending.add(new PendingInput(entry, input.deadlineAt));
+      pending.add(new UnansweredInput(entry, input.deadlineAt));
       if (isLast) this.#lastInput = sequence;
     }
   }

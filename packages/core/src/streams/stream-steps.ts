@@ -3,7 +3,7 @@
  * Outputs leave in the order of the inputs. An input that is run again gives its journaled outputs again; they are
  * compared and skipped.
  */
-import { type PendingInput, PendingInputs } from './pending-inputs.ts';
+import { PendingInputs, type UnansweredInput } from './pending-inputs.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
@@ -18,7 +18,7 @@ export interface StepSurroundings<Payload> {
   takeJournaled(sequence: number): OutputEntry<Payload> | undefined;
   isSame(journaled: Payload, again: Payload): boolean;
   /** The oldest input is completely answered. */
-  noteFinished(input: PendingInput<Payload>): void;
+  noteFinished(input: UnansweredInput<Payload>): void;
 }
 
 export class StreamSteps<Payload extends SizedPayload> {
@@ -118,7 +118,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     this.pending.clear();
   }
 
-  #run(input: PendingInput<Payload>, room: number): void {
+  #run(input: UnansweredInput<Payload>, room: number): void {
     this.#stepCount += 1;
     input.step = this.#stepCount;
     input.outputsMax = this.#outputsMaxOf(input, room);
@@ -145,12 +145,12 @@ export class StreamSteps<Payload extends SizedPayload> {
     this.#surroundings.act({ kind: 'grant', step: head.step, outputsMax });
   }
 
-  #outputsMaxOf(input: PendingInput<Payload>, room: number): number {
+  #outputsMaxOf(input: UnansweredInput<Payload>, room: number): number {
     if (this.#config.model !== 'decoupled') return 1;
     return input.outputs + Math.min(this.#config.outputsAheadMax, Math.max(0, room));
   }
 
-  #answer(input: PendingInput<Payload>): StreamError | undefined {
+  #answer(input: UnansweredInput<Payload>): StreamError | undefined {
     const { held, entry } = input;
     for (const [index, { payload }] of held.entries()) {
       const error = this.#give(input, payload, index === held.length - 1);
@@ -162,7 +162,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     return input.given < input.outputs ? this.#diverged(input, input.given + 1) : undefined;
   }
 
-  #give(input: PendingInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
+  #give(input: UnansweredInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
     input.given += 1;
     input.isClosed = isLast;
     if (input.given > input.outputs) {
@@ -181,7 +181,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     return this.#surroundings.isSame(journaled.payload, payload);
   }
 
-  #diverged({ entry, firstOutput }: PendingInput<Payload>, index: number): StreamError {
+  #diverged({ entry, firstOutput }: UnansweredInput<Payload>, index: number): StreamError {
     return streamError(
       'replay-diverged',
       `input ${entry.sequence} was run again, and its output ${firstOutput + index - 1} differs from the one that is journaled`,

@@ -40,6 +40,7 @@ function plain(one: StreamEntry<Uint8Array>): unknown {
   return JSON.parse(
     JSON.stringify(one, (_key, value) => {
       if (value instanceof Uint8Array) return [...value];
+      if (value?.type === 'Buffer') return value.data;
       return Object.is(value, -0) ? 0 : value === Number.POSITIVE_INFINITY ? 'infinite' : value;
     }),
   );

@@ -39,6 +39,8 @@ export interface HostedStreamParts {
   readonly clock: StreamClock;
   readonly observer: StreamObserver;
   readonly warnings: readonly string[];
+  /** Nothing will be run any more: its model is no longer needed. */
+  readonly onEnded: () => void;
   /** The machine does nothing more. */
   readonly onOver: () => void;
 }
@@ -55,6 +57,7 @@ export class HostedStream {
   #waitingInputs: WaitingInput[] = [];
   #isPerforming: boolean = false;
   #isOver: boolean = false;
+  #hasEnded: boolean = false;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
@@ -102,6 +105,7 @@ export class HostedStream {
   accepted(sequence: number): Promise<number> {
     const { machine } = this.#parts;
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
+    if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
     return new Promise((resolve, reject) => this.#waitingInputs.push({ sequence, resolve, reject }));
   }
 
@@ -123,6 +127,10 @@ export class HostedStream {
     }
     this.#flush();
     this.#isPerforming = false;
+    if (!this.#hasEnded && machine.ending !== undefined) {
+      this.#hasEnded = true;
+      this.#parts.onEnded();
+    }
     this.#settleInputs();
   }
 

@@ -8,7 +8,7 @@ export interface StreamPin {
   readonly revision: PinnedModel;
   /** Of its files. */
   readonly digest: string;
-  /** A newer revision of the version may take this one's place. */
+  /** A newer revision of the version may take this one's place. May be called more than once. */
   release(): void;
 }
 

@@ -158,6 +158,7 @@ export class StreamOpenings {
       onFailed: (step, error, hasWorkerDied, wasAlone) =>
         stream.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone }),
     });
+    const onEnded = (): void => pin?.release();
     const onOver = (): void => {
       pin?.release();
       this.#table.remove(id);
@@ -174,6 +175,7 @@ export class StreamOpenings {
       clock,
       observer,
       warnings,
+      onEnded,
       onOver,
     });
     this.#table.add(id, stream);

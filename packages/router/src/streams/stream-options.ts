@@ -1,5 +1,5 @@
 /** Settings of durable streams. */
-import { defaultStreamMachineConfig, type LateInputPolicy } from '@millrace/core';
+import type { LateInputPolicy } from '@millrace/core';
 
 export interface StreamSettings {
   /** Streams that are open at once, and those of one caller. */
@@ -20,18 +20,3 @@ export interface StreamSettings {
   readonly lateInputs: LateInputPolicy;
   readonly latenessMsMax: number;
 }
-
-export const defaultStreamSettings: StreamSettings = Object.freeze({
-  openMax: 20_000,
-  openPerCallerMax: 12_000,
-  resumeWindowMs: defaultStreamMachineConfig.resumeWindowMs,
-  lifeMsMax: 24 * 3_600_000,
-  drainMsMax: 300_000,
-  creditMessages: 256,
-  creditBytes: 1024 ** 2,
-  inputBytesMax: defaultStreamMachineConfig.inputBytesMax,
-  retainedOutputsMax: defaultStreamMachineConfig.retainedOutputsMax,
-  retainedBytesMax: defaultStreamMachineConfig.retainedBytesMax,
-  lateInputs: defaultStreamMachineConfig.lateInputs,
-  latenessMsMax: defaultStreamMachineConfig.latenessMsMax,
-});

@@ -28,7 +28,7 @@ export function numberFieldBytes(value: number): number {
 }
 
 /** The numbers of a packed list, without tag and length. */
-export function packedBytes(values: readonly number[]): number {
+function packedBytes(values: readonly number[]): number {
   let bytes = 0;
   for (let index = 0; index < values.length; index++) bytes += varintBytes(values[index] as number);
   return bytes;

@@ -71,7 +71,7 @@ export function inputFrameFrom(fields: InputFields): InputFrame {
   return { kind: 'input', sequence, payload: payloadFrom(fields, 'input'), endOfInput, eventTimeMs, deadlineMs };
 }
 
-export function checkSequence(sequence: number, field: string): void {
+function checkSequence(sequence: number, field: string): void {
   if (sequence < 1) throw invalidFrame(`${field} is ${sequence}; sequences are 1, 2, 3 and so on`);
 }
 

@@ -39,7 +39,7 @@ function unknownField(path: string, key: string, known: readonly string[]): Infe
 }
 
 /** Puts the path of the innermost field before the message of an error. */
-export function inField<Result>(path: string, read: () => Result): Result {
+function inField<Result>(path: string, read: () => Result): Result {
   try {
     return read();
   } catch (error) {

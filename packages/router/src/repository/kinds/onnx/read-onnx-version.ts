@@ -7,6 +7,7 @@ import type { ReadModelOptions } from '../../read-model-options.ts';
 import { readWarmup } from '../../read-warmup.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
 import { readSequencing, sequenceQueuePolicy } from '../../sequence-batching/read-sequencing.ts';
+import { readStreamStates } from '../../stream-states.ts';
 import type { ModelParts, VersionReading } from '../model-kind.ts';
 import { readModelFile } from './model-file.ts';
 import { readOnnxView } from './read-onnx-view.ts';
@@ -24,7 +25,9 @@ export async function readOnnxVersion(
     return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
   }
   const findings = location.hasConfig ? parts.findings.fork() : new Findings(file.path);
-  const { view, verdict, sharing } = await readOnnxView(parts, version, file, options, findings);
+  const { view: plainView, verdict, sharing } = await readOnnxView(parts, version, file, options, findings);
+  const streamStates = readStreamStates(config, plainView, findings);
+  const view = streamStates.length === 0 ? plainView : { ...plainView, streamStates };
   const { rowsMax, shaping } = view;
   const sequencing = await readSequencing({
     config,

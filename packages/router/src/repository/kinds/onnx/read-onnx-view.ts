@@ -9,7 +9,6 @@ import { readAllLabels } from '../../label-file.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
 import { clientGraphOf } from '../../sequence-batching/read-sequencing.ts';
 import { sharedSizesOf } from '../../shared-sizes.ts';
-import { readStreamStates } from '../../stream-states.ts';
 import type { ModelParts } from '../model-kind.ts';
 import { completeConfig, onnxPlatformName } from './complete-config.ts';
 import type { ModelFile } from './model-file.ts';
@@ -44,7 +43,6 @@ export async function readOnnxView(
   const completed = completeConfig(config, graph, location.name, groups, choice, findings);
   const labels = withZipMapLabels(await readAllLabels(location.path, config, findings), file.zipMaps);
   const sharedSizes = sharedSizesOf(file.graph, completed.inputs);
-  const streamStates = readStreamStates(config, completed, findings);
   const view: ModelView = {
     name: location.name,
     version,
@@ -57,7 +55,6 @@ export async function readOnnxView(
     labels,
     takesTextOnly: true,
     ...(sharedSizes.length === 0 ? {} : { sharedSizes }),
-    ...(streamStates.length === 0 ? {} : { streamStates }),
     ...(file.graph.emptyHazard === undefined ? {} : { emptyHazard: file.graph.emptyHazard }),
     config: jsonFromModelConfig(completed.config),
   };

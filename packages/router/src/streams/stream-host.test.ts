@@ -1,0 +1,351 @@
+import type { AcceptedFrame, InputFrame, OpenFrame, StreamPayload } from '@millrace/protocol';
+import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import { openMemoryJournal } from '@millrace/store';
+import { expect, test } from 'vitest';
+import type { AnswerFlow } from '../data-plane/answer-flow.ts';
+import type { InferAnswer, InferRequest } from '../data-plane/infer.ts';
+import type { ModelView } from '../model/model-view.ts';
+import type { PayloadCodec } from './payload-codec.ts';
+import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
+import { StreamHost } from './stream-host.ts';
+import { StreamModel } from './stream-model.ts';
+import type { StreamPin } from './stream-models.ts';
+import { noStreamObserver } from './stream-observer.ts';
+import type { StreamSettings } from './stream-options.ts';
+
+const settings: StreamSettings = {
+  openMax: 3,
+  openPerCallerMax: 2,
+  resumeWindowMs: 120_000,
+  lifeMsMax: 3_600_000,
+  drainMsMax: 1000,
+  creditMessages: 4,
+  creditBytes: 10_000,
+  inputBytesMax: 1000,
+  retainedOutputsMax: 100,
+  retainedBytesMax: 10_000,
+  lateInputs: 'apply',
+  latenessMsMax: Number.POSITIVE_INFINITY,
+};
+
+/** Texts stand for payloads: an input adds up with the state. */
+const codec: PayloadCodec = {
+  encodeInput: (payload) => Buffer.from(JSON.stringify(payload)),
+  decodeInput: (bytes) => restored(bytes) as StreamPayload,
+  encodeOutput: (payload) => Buffer.from(JSON.stringify(payload)),
+  decodeOutput: (bytes) => restored(bytes) as StreamPayload,
+};
+
+function restored(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString(), (_key, value) =>
+    value !== null && typeof value === 'object' && value.type === 'Buffer' ? Buffer.from(value.data) : value,
+  );
+}
+
+const summing: ModelView = {
+  name: 'sum',
+  version: '1',
+  platform: '',
+  inputs: [
+    { name: 'x', datatype: 'UINT8', shape: [1] },
+    { name: 'state', datatype: 'UINT8', shape: [1] },
+  ],
+  outputs: [
+    { name: 'y', datatype: 'UINT8', shape: [1] },
+    { name: 'state_out', datatype: 'UINT8', shape: [1] },
+  ],
+  isBatched: false,
+  rowsMax: 1,
+  labels: new Map(),
+  streamStates: [{ input: 'state', output: 'state_out' }],
+  config: {},
+};
+
+const byte = (name: string, value: number) => ({
+  name,
+  datatype: 'UINT8' as const,
+  shape: [1],
+  data: Buffer.from([value]),
+});
+
+/** A sum over the inputs, run when the test says so. */
+class SummingModel {
+  readonly asked: {
+    readonly request: InferRequest;
+    readonly resolve: (answer: InferAnswer) => void;
+    readonly reject: (error: InferenceError) => void;
+  }[] = [];
+  isHeld: boolean = false;
+
+  readonly inferMany = (request: InferRequest, _signal: CancelSignal, _flow: AnswerFlow): Promise<InferAnswer> =>
+    new Promise((resolve, reject) => {
+      this.asked.push({ request, resolve, reject });
+      if (!this.isHeld) this.answer();
+    });
+
+  answer(): void {
+    const { request, resolve } = this.asked.shift() as (typeof this.asked)[0];
+    const value = (name: string): number => request.inputs.find((input) => input.name === name)?.data[0] ?? 0;
+    const sum = (value('x') + value('state')) & 0xff;
+    const outputs = [byte('y', sum), byte('state_out', sum)];
+    resolve({ model: 'sum', version: '1', id: '', outputs, release: () => {} });
+  }
+}
+
+function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
+  const model = new SummingModel();
+  const pins = { held: 0, digest, retire: () => {} };
+  const pin = async (onRetired: () => void): Promise<StreamPin> => {
+    pins.held += 1;
+    pins.retire = onRetired;
+    const release = () => {
+      pins.held -= 1;
+    };
+    return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: pins.digest, release };
+  };
+  const alarms: (() => void)[] = [];
+  const host = new StreamHost({
+    journal,
+    models: {
+      pin: async (context, onRetired) => {
+        if (context !== 'sum') throw new InferenceError('unknown-model', `no model ${context}`);
+        return pin(onRetired);
+      },
+      pinAgain: async (_model, _version, onRetired) => (pins.digest === '' ? undefined : pin(onRetired)),
+    },
+    inference: { inferMany: model.inferMany },
+    codec,
+    settings,
+    clock: {
+      now: () => 0,
+      wallNow: () => Date.now(),
+      planeTimeOf: (wallMs) => wallMs,
+      after: (_delayMs, callback) => {
+        alarms.push(callback);
+        return () => {};
+      },
+      alarm: (_delayMs, callback) => {
+        alarms.push(callback);
+        return () => {};
+      },
+      endOfTurn: (callback) => void setImmediate(callback),
+    },
+    observer: noStreamObserver,
+  });
+  return { host, model, journal, pins, alarms };
+}
+
+interface Client {
+  readonly link: AttachedLink;
+  readonly said: string[];
+}
+
+const alice = { caller: 'a', principal: '' };
+
+function clientOf(host: StreamHost, open: Partial<OpenFrame>, caller = alice): Client {
+  const said: string[] = [];
+  const frame: OpenFrame = {
+    kind: 'open',
+    mode: 'either',
+    context: 'sum',
+    parameters: {},
+    resumeAfter: 0,
+    protocolVersions: [1],
+    ...open,
+  };
+  const link = host.attach(
+    frame,
+    caller,
+    { isAcknowledging: open.outputCredit !== undefined },
+    {
+      onFrame: (one) => void said.push(textOf(one)),
+      onClosed: (error) => void said.push(error === undefined ? 'closed' : `closed ${error.code}`),
+    },
+  );
+  return { link, said };
+}
+
+function textOf(frame: StreamLinkFrame): string {
+  if (frame.kind === 'opened') return `opened next=${frame.nextOutput} accepted=${frame.acceptedInput}`;
+  if (frame.kind === 'accepted') return `accepted ${frame.input}`;
+  if (frame.kind === 'ended') return `ended ${frame.outcome} ${frame.code ?? ''}`.trim();
+  if (frame.kind === 'draining') return 'draining';
+  const payload = frame.payload && codec.decodeOutput(frame.payload);
+  const value = payload?.kind === 'tensors' ? payload.tensors.map(({ name, data }) => `${name}=${data[0]}`) : '-';
+  return `${frame.sequence}: ${value}`;
+}
+
+const input = (sequence: number, value: number, endOfInput = false): InputFrame => ({
+  kind: 'input',
+  sequence,
+  payload: { kind: 'tensors', tensors: [byte('x', value)] },
+  endOfInput,
+});
+
+/** Everything that can happen without time passing has happened. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const outputsOf = (said: readonly string[]): readonly string[] => said.filter((text) => /^\d+: /.test(text));
+
+test('a stateful stream sums its inputs, hides the state, and ends when its inputs have', async () => {
+  const { host, pins } = hostOn();
+  const { link, said } = clientOf(host, {});
+  for (const [index, value] of [1, 2, 3].entries()) link.input(input(index + 1, value, value === 3));
+  await settle();
+  expect(said[0]).toBe('opened next=1 accepted=0');
+  expect(outputsOf(said)).toEqual(['1: y=1', '2: y=3', '3: y=6']);
+  expect(said.slice(-2)).toEqual(['ended done', 'closed']);
+  expect(pins.held).toBeLessThanOrEqual(1);
+});
+
+test('a client that comes back gets what it has not seen, and inputs that it repeats are applied once', async () => {
+  const { host } = hostOn();
+  const first = clientOf(host, { streamId: 'a-stream' });
+  first.link.input(input(1, 1));
+  first.link.input(input(2, 2));
+  await settle();
+  first.link.detach();
+  const second = clientOf(host, { streamId: 'a-stream', resumeAfter: 1 });
+  for (const sequence of [1, 2, 3]) second.link.input(input(sequence, sequence, sequence === 3));
+  await settle();
+  expect(outputsOf(second.said)).toEqual(['2: y=3', '3: y=6']);
+  expect(second.said.at(-2)).toBe('ended done');
+});
+
+test('a router that died is followed by one that goes on from the journal', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  const first = clientOf(before.host, { streamId: 'a-stream' });
+  first.link.input(input(1, 1));
+  await settle();
+  before.model.isHeld = true;
+  first.link.input(input(2, 2));
+  await settle();
+  const after = hostOn(journal);
+  const second = clientOf(after.host, { streamId: 'a-stream', resumeAfter: 1 });
+  second.link.input(input(3, 3, true));
+  await settle();
+  expect(second.said[0]).toBe('opened next=2 accepted=2');
+  expect(outputsOf(second.said)).toEqual(['2: y=3', '3: y=6']);
+  // The old one learns that it has lost the stream by its next append.
+  before.model.answer();
+  await settle();
+  expect(first.said.at(-1)).toBe('closed draining');
+});
+
+test('streams of an earlier process are taken over at the start', async () => {
+  const journal = openMemoryJournal();
+  clientOf(hostOn(journal).host, { streamId: 'a-stream' });
+  await settle();
+  const { host, pins } = hostOn(journal);
+  expect(await host.restore()).toBe(1);
+  expect([host.openCount, pins.held, host.list()[0]?.id]).toEqual([1, 1, 'a-stream']);
+});
+
+test('a stream whose model has other files, or none, ends with the reason', async () => {
+  for (const [digest, code] of [
+    ['files-2', 'model-changed'],
+    ['', 'model-unloaded'],
+  ] as const) {
+    const journal = openMemoryJournal();
+    clientOf(hostOn(journal).host, { streamId: 'a-stream' });
+    await settle();
+    const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
+    await settle();
+    expect(said.slice(-2)).toEqual([`ended failed ${code}`, 'closed']);
+  }
+});
+
+test('misuse gets its named error', async () => {
+  const { host } = hostOn();
+  const bob = { caller: 'b', principal: 'bob' };
+  const cases: [Partial<OpenFrame>, typeof alice, string][] = [
+    [{ streamId: 'none', mode: 'resume' }, alice, 'closed stream-not-found'],
+    [{ context: 'other' }, alice, 'closed unknown-model'],
+    [{ streamId: 'known', mode: 'new' }, alice, 'closed stream-conflict'],
+    [{ streamId: 'known', parameters: { seed: 1 } }, alice, 'closed stream-conflict'],
+    [{ streamId: 'known', mode: 'resume', context: '' }, bob, 'closed stream-not-found'],
+    [{ streamId: 'known', resumeAfter: 9 }, alice, 'closed invalid-request'],
+  ];
+  clientOf(host, { streamId: 'known' });
+  await settle();
+  for (const [open, caller, expected] of cases) {
+    const { said } = clientOf(host, open, caller);
+    await settle();
+    expect([open, said.at(-1)]).toEqual([open, expected]);
+  }
+});
+
+test('a caller has room for two streams, the server for three', async () => {
+  const { host } = hostOn();
+  clientOf(host, {});
+  clientOf(host, {});
+  const third = clientOf(host, {});
+  const other = clientOf(host, {}, { caller: 'b', principal: '' });
+  const fourth = clientOf(host, {}, { caller: 'c', principal: '' });
+  await settle();
+  expect([third.said, other.said[0], fourth.said]).toEqual([
+    ['closed too-many-streams'],
+    'opened next=1 accepted=0',
+    ['closed too-many-streams'],
+  ]);
+});
+
+test('inputs, acknowledgements and cancels come in calls of their own, too', async () => {
+  const { host } = hostOn();
+  const { said } = clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  const accepted: AcceptedFrame = await host.input('a-stream', input(1, 5), alice);
+  expect(accepted).toEqual({ kind: 'accepted', input: 1 });
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=5']);
+  expect((await host.status('a-stream', alice)).outputs).toBe(1);
+  await host.cancel('a-stream', { kind: 'cancel', reason: 'enough' }, alice);
+  await settle();
+  expect(said.slice(-2)).toEqual(['ended cancelled cancelled', 'closed']);
+  await expect(host.input('a-stream', input(2, 1), alice)).rejects.toMatchObject({ code: 'cancelled' });
+});
+
+test('a step that finds no capacity is asked again, and the stream goes on', async () => {
+  const { host, model, alarms } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('model-full', 'the queue is full'));
+  await settle();
+  model.isHeld = false;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
+test('a replaced version keeps its streams for a while, then they end', async () => {
+  const { host, pins, alarms } = hostOn();
+  const { said } = clientOf(host, {});
+  await settle();
+  pins.retire();
+  expect(said).toEqual(['opened next=1 accepted=0']);
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect([said.slice(-2), pins.held]).toEqual([['ended failed model-unloaded', 'closed'], 0]);
+});
+
+test('a drain tells every client, and leaves the stream to the next router', async () => {
+  const journal = openMemoryJournal();
+  const { host } = hostOn(journal);
+  const { link, said } = clientOf(host, { streamId: 'a-stream' });
+  link.input(input(1, 4));
+  await settle();
+  host.drain();
+  await settle();
+  expect(said.slice(-2)).toEqual(['draining', 'closed draining']);
+  const { said: refused } = clientOf(host, {});
+  await settle();
+  expect(refused).toEqual(['closed draining']);
+  const next = clientOf(hostOn(journal).host, { streamId: 'a-stream', resumeAfter: 0 });
+  await settle();
+  expect(outputsOf(next.said)).toEqual(['1: y=4']);
+});
