@@ -5,7 +5,7 @@ import { MetricsRegistry } from './registry.ts';
 
 test('a scrape reads the current state of the process, and nothing after stop', async () => {
   const registry = new MetricsRegistry();
-  const metrics = startProcessMetrics(registry, 1_700_000_000_500);
+  const metrics = startProcessMetrics(registry, { startedAtMs: 1_700_000_000_500, restarts: 2 });
   await registry.collect();
   const text = renderMetrics(registry, 'prometheus');
   const sampleOf = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);

@@ -1,0 +1,76 @@
+/** The router's end of the channel to its supervisor. */
+import { closeSync } from 'node:fs';
+import type { BeginMessage, ToRouter, ToSupervisor } from './messages.ts';
+import type { Supervision } from './supervision.ts';
+
+/** The part of `process` that a supervised router uses. */
+export interface SupervisorChannel {
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+  on(event: 'disconnect', listener: () => void): unknown;
+  send?(message: unknown, handle: unknown, options: undefined, onSent: () => void): boolean;
+}
+
+/** Resolves with the supervisor's first message. `onGone`: the supervisor has ended without its router. */
+export function openSupervision(channel: SupervisorChannel, onGone: () => void): Promise<Supervision> {
+  return new Promise((resolve) => {
+    let link: SupervisorLink | undefined;
+    channel.on('disconnect', onGone);
+    channel.on('message', (message) => {
+      const told = message as ToRouter;
+      if (told.kind === 'released') link?.released();
+      else if (link === undefined) {
+        link = new SupervisorLink(channel, told);
+        resolve(link);
+      }
+    });
+  });
+}
+
+class SupervisorLink implements Supervision {
+  readonly restarts: number;
+  readonly restart: BeginMessage['restart'];
+  readonly folder: BeginMessage['folder'];
+  readonly #channel: SupervisorChannel;
+  readonly #listeners: Map<string, number>;
+  #onReleased: () => void = () => {};
+
+  constructor(channel: SupervisorChannel, { restarts, restart, folder, listeners }: BeginMessage) {
+    this.#channel = channel;
+    this.restarts = restarts;
+    this.restart = restart;
+    this.folder = folder;
+    this.#listeners = new Map(listeners.map(({ key, descriptor }) => [key, descriptor]));
+  }
+
+  takeListener(key: string): number | undefined {
+    const descriptor = this.#listeners.get(key);
+    this.#listeners.delete(key);
+    return descriptor;
+  }
+
+  keepListeners(handles: ReadonlyMap<string, unknown>): void {
+    for (const [key, handle] of handles) this.#send({ kind: 'listener', key }, handle);
+    this.#send({ kind: 'listening', keys: [...handles.keys()] });
+    for (const descriptor of this.#listeners.values()) closeSync(descriptor);
+    this.#listeners.clear();
+  }
+
+  releaseListeners(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onReleased = resolve;
+      this.#send({ kind: 'release' });
+    });
+  }
+
+  released(): void {
+    this.#onReleased();
+  }
+
+  announceEnd(onAnnounced: () => void): void {
+    this.#send({ kind: 'ending' }, undefined, onAnnounced);
+  }
+
+  #send(message: ToSupervisor, handle?: unknown, onSent: () => void = () => {}): void {
+    this.#channel.send?.(message, handle, undefined, onSent);
+  }
+}
