@@ -10,6 +10,7 @@ test('a scrape reads the current state of the process, and nothing after stop', 
   const text = renderMetrics(registry, 'prometheus');
   const sampleOf = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   expect(sampleOf('process_start_time_seconds')).toBe(1_700_000_000.5);
+  expect(sampleOf('millrace_router_restarts_total')).toBe(2);
   expect(sampleOf('process_cpu_seconds_total')).toBeGreaterThan(0);
   expect(sampleOf('process_resident_memory_bytes')).toBeGreaterThan(1e6);
   expect(sampleOf('nodejs_heap_size_used_bytes')).toBeGreaterThan(1e5);
