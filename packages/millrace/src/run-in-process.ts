@@ -43,9 +43,10 @@ export async function runInProcess({ supervision, ...start }: ProcessParts): Pro
     startServer: async (config, logger) => {
       mustAllowStart(readOpenFiles());
       const { startServer } = await import('./compose.ts');
-      const { refuseNewPrivileges } = await import('@millrace/shared-memory');
+      const { confineChild, refuseNewPrivileges } = await import('@millrace/shared-memory');
       // Here, before any process is started: all of them inherit it. A program that embeds the server decides for itself.
-      refuseNewPrivileges();
+      if (supervision === undefined) refuseNewPrivileges();
+      else confineChild();
       return startServer(config, logger, supervision);
     },
     fetch,

@@ -152,8 +152,8 @@ async function stop(
 }
 
 /**
- * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a supervisor SIGTERM, to all
- * processes of a group, and npm among them passes it on to the server, which has it already.
+ * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a service manager SIGTERM, to all
+ * processes of a group, and npm and the supervisor among them pass it on to the router, which has it already.
  */
 export const repeatedSignalMs = 1000;
 

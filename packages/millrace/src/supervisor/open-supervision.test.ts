@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { BeginMessage } from './messages.ts';
 import { openSupervision, type SupervisorChannel } from './open-supervision.ts';
 
@@ -8,6 +8,7 @@ type Sent = readonly [message: unknown, handle: unknown];
 
 class ChannelDouble extends EventEmitter implements SupervisorChannel {
   readonly sent: Sent[] = [];
+  connected = true;
 
   send(message: unknown, handle: unknown, _options: undefined, onSent: () => void): boolean {
     this.sent.push([message, handle]);
@@ -15,6 +16,9 @@ class ChannelDouble extends EventEmitter implements SupervisorChannel {
     return true;
   }
 }
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 const begin: BeginMessage = { kind: 'begin', folder: undefined, listeners: [], restarts: 3, restart: undefined };
 
@@ -69,5 +73,14 @@ test('the end is announced before it comes, and the end of the supervisor is not
   expect([isAnnounced, channel.sent]).toEqual([true, [[{ kind: 'ending' }, undefined]]]);
   expect(goneTimes()).toBe(0);
   channel.emit('disconnect');
+  expect(goneTimes()).toBe(1);
+});
+
+test('a channel that closes without its event is noticed, once', async () => {
+  const { channel, goneTimes } = await supervised(begin);
+  vi.advanceTimersByTime(5000);
+  expect(goneTimes()).toBe(0);
+  channel.connected = false;
+  vi.advanceTimersByTime(5000);
   expect(goneTimes()).toBe(1);
 });

@@ -5,16 +5,27 @@ import type { Supervision } from './supervision.ts';
 
 /** The part of `process` that a supervised router uses. */
 export interface SupervisorChannel {
+  readonly connected: boolean;
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect', listener: () => void): unknown;
   send?(message: unknown, handle: unknown, options: undefined, onSent: () => void): boolean;
 }
+
+/** How often the channel is checked beside its event. */
+const checkMs = 500;
 
 /** Resolves with the supervisor's first message. `onGone`: the supervisor has ended without its router. */
 export function openSupervision(channel: SupervisorChannel, onGone: () => void): Promise<Supervision> {
   return new Promise((resolve) => {
     let link: SupervisorLink | undefined;
     channel.on('disconnect', onGone);
+    // Node emits no such event when the other side ends before it has acknowledged a handle.
+    const timer = setInterval(() => {
+      if (channel.connected) return;
+      clearInterval(timer);
+      onGone();
+    }, checkMs);
+    timer.unref();
     channel.on('message', (message) => {
       const told = message as ToRouter;
       if (told.kind === 'released') link?.released();
