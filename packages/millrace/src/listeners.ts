@@ -117,7 +117,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       management: management === undefined ? undefined : await openManagement(management),
       encrypted,
     };
-    supervision?.keepListeners(handles);
+    await supervision?.keepListeners(handles);
     return listeners;
   } catch (error) {
     for (const server of open) await server.close();

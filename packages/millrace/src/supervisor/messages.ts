@@ -37,8 +37,8 @@ export interface BeginMessage {
 
 export type ToRouter =
   | BeginMessage
-  /** The answer to `release`. */
-  | { readonly kind: 'released' };
+  /** The answer to `listening`, and to `release`. */
+  | { readonly kind: 'kept' | 'released' };
 
 export type ToSupervisor =
   /** With the handle of a listening socket that this router opened. */

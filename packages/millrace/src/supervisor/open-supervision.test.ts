@@ -43,12 +43,14 @@ test('inherited sockets are given once, and those that nobody took are closed wh
   expect([supervision.takeListener('http'), supervision.takeListener('http')]).toEqual([5, undefined]);
   expect(supervision.takeListener('grpc')).toBeUndefined();
   expect(fstatSync(descriptor).isCharacterDevice()).toBe(true);
-  supervision.keepListeners(new Map([['http', 'handle']]));
+  const kept = supervision.keepListeners(new Map([['http', 'handle']]));
   expect(channel.sent).toEqual([
     [{ kind: 'listener', key: 'http' }, 'handle'],
     [{ kind: 'listening', keys: ['http'] }, undefined],
   ]);
   expect(() => closeSync(descriptor)).toThrow('EBADF');
+  channel.emit('message', { kind: 'kept' });
+  await kept;
 });
 
 test('sockets are released when the supervisor says so', async () => {

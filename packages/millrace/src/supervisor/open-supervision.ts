@@ -28,11 +28,10 @@ export function openSupervision(channel: SupervisorChannel, onGone: () => void):
     timer.unref();
     channel.on('message', (message) => {
       const told = message as ToRouter;
-      if (told.kind === 'released') link?.released();
-      else if (link === undefined) {
+      if (told.kind === 'begin') {
         link = new SupervisorLink(channel, told);
         resolve(link);
-      }
+      } else link?.answered();
     });
   });
 }
@@ -43,7 +42,7 @@ class SupervisorLink implements Supervision {
   readonly folder: BeginMessage['folder'];
   readonly #channel: SupervisorChannel;
   readonly #listeners: Map<string, number>;
-  #onReleased: () => void = () => {};
+  #onAnswered: () => void = () => {};
 
   constructor(channel: SupervisorChannel, { restarts, restart, folder, listeners }: BeginMessage) {
     this.#channel = channel;
@@ -59,26 +58,31 @@ class SupervisorLink implements Supervision {
     return descriptor;
   }
 
-  keepListeners(handles: ReadonlyMap<string, unknown>): void {
+  keepListeners(handles: ReadonlyMap<string, unknown>): Promise<void> {
     for (const [key, handle] of handles) this.#send({ kind: 'listener', key }, handle);
-    this.#send({ kind: 'listening', keys: [...handles.keys()] });
     for (const descriptor of this.#listeners.values()) closeSync(descriptor);
     this.#listeners.clear();
+    return this.#ask({ kind: 'listening', keys: [...handles.keys()] });
   }
 
   releaseListeners(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onReleased = resolve;
-      this.#send({ kind: 'release' });
-    });
+    return this.#ask({ kind: 'release' });
   }
 
-  released(): void {
-    this.#onReleased();
+  answered(): void {
+    this.#onAnswered();
   }
 
   announceEnd(onAnnounced: () => void): void {
     this.#send({ kind: 'ending' }, undefined, onAnnounced);
+  }
+
+  /** One question at a time: sockets are released after they were kept. */
+  #ask(question: ToSupervisor): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onAnswered = resolve;
+      this.#send(question);
+    });
   }
 
   #send(message: ToSupervisor, handle?: unknown, onSent: () => void = () => {}): void {

@@ -11,9 +11,9 @@ export interface Supervision {
   takeListener(key: string): number | undefined;
   /**
    * Leaves listening sockets, by their keys, to the supervisor: connections wait in them while a router is replaced.
-   * Sockets of earlier routers that have not been taken are closed.
+   * Sockets of earlier routers that have not been taken are closed. Resolves when the supervisor has all of them.
    */
-  keepListeners(handles: ReadonlyMap<string, unknown>): void;
+  keepListeners(handles: ReadonlyMap<string, unknown>): Promise<void>;
   /** Resolves when the supervisor has closed its copies, so that closing a socket refuses further connections. */
   releaseListeners(): Promise<void>;
   /** Must be called before an exit that another router must not follow. Calls back when the supervisor knows. */

@@ -117,6 +117,7 @@ test('a router that drains gets its sockets released, and its end is the end', (
   const { last, exits, routers } = supervise();
   const http = new HandleDouble(20);
   last().listen({ http });
+  expect(last().messages.at(-1)).toEqual({ kind: 'kept' });
   last().listener.onMessage({ kind: 'release' }, undefined);
   expect(http.isOpen).toBe(false);
   expect(last().messages.at(-1)).toEqual({ kind: 'released' });

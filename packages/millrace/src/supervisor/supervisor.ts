@@ -103,6 +103,7 @@ export class Supervisor {
       case 'listening':
         for (const key of this.#handles.keys()) if (!message.keys.includes(key)) this.#close(key);
         this.#listeningSince = this.#parts.now();
+        this.#router?.send({ kind: 'kept' });
         if (this.#hasReloadWaiting) this.#router?.kill('SIGHUP');
         this.#hasReloadWaiting = false;
         break;
