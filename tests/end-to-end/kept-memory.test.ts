@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { envelope, inferMessage, inferMethod } from '../attacks/raw/infer-message.ts';
+import { isLong } from '../long-tests.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -144,8 +145,8 @@ function jsonOf(index: number, values: readonly number[], parameters: object = {
   return JSON.stringify({ id: unique(index), parameters, inputs });
 }
 
-test('2,000 gRPC requests of 128 KiB with unique ids leave no memory behind', async () => {
-  const growth = await growthBy(2000, async (index) => {
+test('gRPC requests of 128 KiB with unique ids leave no memory behind', async () => {
+  const growth = await growthBy(isLong ? 2000 : 500, async (index) => {
     expect(await inferOverGrpc({ id: unique(index), bytes: 128 * KiB })).toBe('answered');
   });
   expect(growth).toBeLessThan(boundOf('gRPC', 'HPACK', 'frames'));
@@ -153,7 +154,7 @@ test('2,000 gRPC requests of 128 KiB with unique ids leave no memory behind', as
 
 test('names of models and tensors that do not exist leave neither memory nor series', async () => {
   const series = await seriesCount();
-  const growth = await growthBy(1000, async (index) => {
+  const growth = await growthBy(isLong ? 1000 : 400, async (index) => {
     const bytes = 64 * KiB;
     expect(await inferOverGrpc({ model: unique(index), bytes })).toMatch(/unknown model|not found/i);
     expect(await inferOverGrpc({ input: unique(index), bytes })).toMatch(/unexpected inference input/);
