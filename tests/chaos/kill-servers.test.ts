@@ -7,10 +7,9 @@ import { createInterface } from 'node:readline';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { createEngine } from 'millrace';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isLong } from '../long-tests.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 
-const rounds = isLong ? 12 : 4;
+const rounds = 12;
 const store = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
 const models = new ModelRepository()
   .write('calculator/1/model.onnx', binaryModel('Add'))
