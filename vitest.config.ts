@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { dirname, relative, resolve } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
+import { isLong, leftOutOfShort, shortenedFiles } from './tests/long-tests.ts';
 
 /** To transform a thousand modules takes longer than most tests; Node imports them as they were built. */
 const fromBuild = {
-  globalSetup: 'tests/build.ts',
   server: { deps: { external: [/\/dist\//] } },
 };
 
@@ -26,8 +26,17 @@ const env = { NODE_EXTRA_CA_CERTS: '' };
 /** Databases that a process opens once. */
 const processWide = 'packages/store/src/lmdb/*.test.ts';
 
+const leftOut = Object.keys(leftOutOfShort);
+
+/** What a project includes and excludes. A long run has of the files below the folder those that have a long form. */
+function filesOf(folder: string, include: string[], exclude: string[] = []): { include: string[]; exclude: string[] } {
+  if (!isLong) return { include, exclude: [...exclude, ...leftOut] };
+  return { include: [...leftOut, ...shortenedFiles].filter((file) => file.startsWith(folder)), exclude };
+}
+
 export default defineConfig({
   test: {
+    globalSetup: 'tests/build.ts',
     // Left to itself it keeps a core free, which is half of a small machine; and much of what servers do in tests is wait.
     // Not '200%': a percentage above 100 counts as 100.
     maxWorkers: 2 * availableParallelism(),
@@ -39,8 +48,7 @@ export default defineConfig({
         test: {
           ...fromBuild,
           name: 'unit',
-          include: ['{packages/*,bench}/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
-          exclude: [processWide],
+          ...filesOf('packages/', ['{packages/*,bench}/src/**/*.test.ts', 'scripts/**/*.test.mjs'], [processWide]),
           env,
           isolate: false,
           testTimeout: 30_000,
@@ -49,13 +57,20 @@ export default defineConfig({
       },
       {
         plugins: [builtSources],
-        test: { ...fromBuild, name: 'process', include: [processWide], env, testTimeout: 30_000, hookTimeout: 30_000 },
+        test: {
+          ...fromBuild,
+          name: 'process',
+          ...filesOf('packages/store/', [processWide]),
+          env,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
       },
       {
         test: {
           ...fromBuild,
           name: 'tidy',
-          include: ['tests/tidy/**/*.test.ts'],
+          ...filesOf('tests/tidy/', ['tests/tidy/**/*.test.ts']),
           isolate: false,
           testTimeout: 30_000,
         },
@@ -64,7 +79,7 @@ export default defineConfig({
         test: {
           ...fromBuild,
           name: 'integration',
-          include: ['tests/{attacks,contracts,end-to-end,simulation,chaos,ways}/**/*.test.ts'],
+          ...filesOf('tests/', ['tests/{attacks,contracts,end-to-end,simulation,chaos,ways}/**/*.test.ts']),
           env,
           // What they try to break are processes of their own.
           isolate: false,

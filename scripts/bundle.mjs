@@ -19,6 +19,7 @@ await build({
   // By the names that packages/millrace/src/programs.ts has for them.
   entryPoints: {
     command: join(millrace, 'dist/main.js'),
+    router: join(millrace, 'dist/router-main.js'),
     worker: join(worker, 'main.js'),
     'pipeline-worker': join(worker, 'pipeline/main.js'),
     'attached-worker': join(worker, 'attached/attached-main.js'),

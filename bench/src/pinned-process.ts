@@ -60,6 +60,11 @@ export function childrenOf(pid: number): readonly number[] {
     .map(Number);
 }
 
+/** The router below the supervisor that `millrace serve` is. */
+export function routerBelow(supervisor: number): number {
+  return childrenOf(supervisor)[0] as number;
+}
+
 /** Moves a running process, all its threads included, to these cores, like `1` or `0-3`. */
 export function moveTo(cores: string, pid: number): void {
   execFileSync('taskset', ['-p', '-a', '-c', cores, String(pid)], { stdio: 'ignore' });

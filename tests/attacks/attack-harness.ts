@@ -99,7 +99,7 @@ export class AttackHarness {
   }
 
   get routerPid(): number {
-    return this.server.child.pid as number;
+    return this.server.routerPid;
   }
 
   /** Calls until the code paths are warm, then measures the latencies without an attack. */

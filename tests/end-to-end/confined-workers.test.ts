@@ -90,9 +90,9 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
     const server = await start();
     const scoreOf = (pid: number | undefined) => Number(readFileSync(`/proc/${pid}/oom_score`, 'utf8'));
     expect(readFileSync(`/proc/${workerOf(server)}/oom_score_adj`, 'utf8')).toBe('1000\n');
-    expect(scoreOf(workerOf(server))).toBeGreaterThan(scoreOf(server.child.pid));
+    expect(scoreOf(workerOf(server))).toBeGreaterThan(scoreOf(server.routerPid));
     expect(status(workerOf(server), 'NoNewPrivs')).toBe('1');
-    expect(status(server.child.pid, 'NoNewPrivs')).toBe('1');
+    expect(status(server.routerPid, 'NoNewPrivs')).toBe('1');
   });
 
   test('their environment has the private folder and no telemetry', async () => {

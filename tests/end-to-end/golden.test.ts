@@ -12,7 +12,10 @@ const callersAtOnce = 24;
 
 let server: ServerProcess;
 beforeAll(async () => {
-  server = await ServerProcess.start(['tests/models', 'models'].map((folder) => join(repositoryRoot, folder)));
+  const folders = ['tests/models', 'models'].map((folder) => join(repositoryRoot, folder));
+  // Pipelines have no pairs, and each of them is a process that takes a second to start.
+  const loads = [...new Set(pairs.map(({ model }) => model))].flatMap((model) => ['--load-model', model]);
+  server = await ServerProcess.start([...folders, '--model-control-mode', 'explicit', ...loads]);
 });
 afterAll(async () => {
   expect(await server.stop()).toBe(0);

@@ -23,15 +23,15 @@ afterEach(async () => {
 });
 
 /** What Node reports in every system; on Linux also what the kernel has mapped, which no loader can hide. */
-async function librariesOf({ child }: ServerProcess): Promise<readonly string[]> {
+async function librariesOf({ routerPid }: ServerProcess): Promise<readonly string[]> {
   let reported: string | undefined;
-  child.kill('SIGUSR2');
+  process.kill(routerPid, 'SIGUSR2');
   await eventually('the server has written its report', () => {
     reported = takeReportedLibraries();
     return reported !== undefined;
   });
   const libraries = [reported as string];
-  if (process.platform === 'linux') libraries.push(readFileSync(`/proc/${child.pid}/maps`, 'utf8'));
+  if (process.platform === 'linux') libraries.push(readFileSync(`/proc/${routerPid}/maps`, 'utf8'));
   return libraries;
 }
 

@@ -1,4 +1,4 @@
-/** A real server under strace, and its trace when it has ended. */
+/** A real server under strace, in one process beside its workers, and its trace when it has ended. */
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export class TracedServer {
     chmodSync(work, 0o755);
     mkdirSync(join(work, 'trace'));
     mkdirSync(join(work, 'temporary'));
-    const server = await ServerProcess.start([...args, '--no-share-workers'], {
+    const server = await ServerProcess.start([...args, '--no-share-workers', '--no-supervise'], {
       wrapper: ['strace', '-D', ...traceOptions, '-o', join(work, 'trace', 'of')],
       environment: { TMPDIR: join(work, 'temporary'), NODE_EXTRA_CA_CERTS: undefined, NODE_OPTIONS: undefined },
     });

@@ -19,7 +19,7 @@ export interface Launch {
   readonly wrapper?: readonly string[];
   /** Variables that override those of this process. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Whether `keptBytes` may be called. */
+  /** Whether `keptBytes` may be called. The server is then one process, without a supervisor. */
   readonly measuresMemory?: boolean;
 }
 
@@ -53,6 +53,7 @@ export class ServerProcess {
   readonly metricsUrl: string;
   readonly child: ChildProcess;
   readonly records: LogRecord[];
+  /** The exit code of the server, once all its processes that write to its output have ended: supervisor and router. */
   readonly exit: Promise<number | null>;
 
   private constructor(child: ChildProcess, records: LogRecord[], listening: LogRecord) {
@@ -61,7 +62,7 @@ export class ServerProcess {
     this.url = listening.httpUrl as string;
     this.grpcUrl = listening.grpcUrl as string;
     this.metricsUrl = listening.metricsUrl as string;
-    this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    this.exit = new Promise((resolve) => child.once('close', (code) => resolve(code)));
   }
 
   /** Resolves when it listens and is ready. */
@@ -83,6 +84,7 @@ export class ServerProcess {
         millrace,
         'serve',
         ...serveArguments,
+        ...(launch.measuresMemory === true ? ['--no-supervise'] : []),
         '--http-port',
         '0',
         '--grpc-port',
@@ -111,6 +113,11 @@ export class ServerProcess {
     return new ServerProcess(child, records, listening);
   }
 
+  /** The process that serves, and not the supervisor that starts it again when it dies. */
+  get routerPid(): number {
+    return this.records.findLast(({ message }) => message === 'listening')?.pid as number;
+  }
+
   /** Process ids of the group's workers that have been ready, in the order in which they were. */
   workerPids(group: string): readonly number[] {
     return this.records
@@ -122,8 +129,9 @@ export class ServerProcess {
     return metricFrom(await (await fetch(this.metricsUrl)).text(), name, labels);
   }
 
+  /** Of the router. */
   residentBytes(): number {
-    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    const status = readFileSync(`/proc/${this.routerPid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
   }
 

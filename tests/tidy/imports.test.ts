@@ -82,6 +82,7 @@ test('only the composition root reads the environment', () => {
   const readers = shipped.filter((file) => /\bprocess\.(env|argv)\b/.test(file.text)).map((file) => file.path);
   expect(readers).toEqual([
     'packages/millrace/src/main.ts',
+    'packages/millrace/src/router-main.ts',
     'packages/millrace/src/worker-environment.ts',
     environmentSetter,
   ]);
@@ -142,7 +143,7 @@ test('an edge of inference knows no other edge', () => {
 // A server runs without the command: what both need lies beside them, and the command knows the server by that contract.
 test('only the program knows the command line, and the command line does not know how the server is made', () => {
   const commandLine = 'packages/millrace/src/cli/';
-  const program = 'packages/millrace/src/main.ts';
+  const program = 'packages/millrace/src/run-in-process.ts';
   const makers = ['compose', 'engine', 'assemble', 'open-serving'].map((name) => `packages/millrace/src/${name}.ts`);
   const problems: string[] = [];
   for (const file of shipped) {

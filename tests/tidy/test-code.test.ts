@@ -7,12 +7,12 @@ import { root, type SourceFile, sourceFiles } from './source-files.ts';
 const files = sourceFiles().filter(({ path }) => path.includes('/src/'));
 const packages = new Set(files.map((file) => file.package));
 
-/** The files behind what a package exports, without what it exports for tests, and the program. */
+/** The files behind what a package exports, without what it exports for tests, and the programs. */
 function entryPointsOf(name: string): readonly string[] {
   const manifest = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as {
     exports: Readonly<Record<string, string | { readonly default: string }>>;
   };
-  const programs = name === 'millrace' ? ['packages/millrace/src/main.ts'] : [];
+  const programs = name === 'millrace' ? ['main', 'router-main'].map((file) => `packages/millrace/src/${file}.ts`) : [];
   const entryPoints = Object.entries(manifest.exports)
     .filter(([entryPoint]) => entryPoint !== './testing')
     .map(([, target]) => (typeof target === 'string' ? target : target.default))

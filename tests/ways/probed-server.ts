@@ -24,13 +24,13 @@ export class ProbedServer {
     this.#folder = folder;
   }
 
-  /** Every model has a worker of its own, so that a way has one worker in it. */
+  /** Every model has a worker of its own, so that a way has one worker in it; a supervisor takes part in none. */
   static async start(serveArguments: readonly string[]): Promise<ProbedServer> {
     if (!existsSync(probe)) throw new Error(`${probe} is missing; run npm run build first`);
     const folder = mkdtempSync(join(tmpdir(), 'millrace-ways-'));
     const environment = { NODE_OPTIONS: `--import=${pathToFileURL(probe).href}`, [folderVariable]: folder };
     return new ProbedServer(
-      await ServerProcess.start([...serveArguments, '--no-share-workers'], { environment }),
+      await ServerProcess.start([...serveArguments, '--no-share-workers', '--no-supervise'], { environment }),
       folder,
     );
   }

@@ -1,7 +1,7 @@
 /** Latency under load and over it: one worker with a run of fixed length, against the queue that costs nothing. */
 import { rmSync } from 'node:fs';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { canPin, childrenOf, moveTo } from '../pinned-process.ts';
+import { canPin, childrenOf, moveTo, routerBelow } from '../pinned-process.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { slowRepository } from '../slow.ts';
@@ -17,7 +17,7 @@ export async function withServer(run: (port: number) => Promise<void>): Promise<
   const servers = await startContestants([millraceServing(repository, 'local')]);
   try {
     for (const { child, port } of servers) {
-      shareOutCores(child.pid as number);
+      shareOutCores(routerBelow(child.pid as number));
       await run(port);
     }
   } finally {

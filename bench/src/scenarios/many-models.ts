@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { mlpPath } from '../mlp.ts';
-import { childrenOf, firstMatch, stopped } from '../pinned-process.ts';
+import { firstMatch, stopped } from '../pinned-process.ts';
+import { processFamily } from '../processor-time.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 
 const counts = [26, 200, 1000] as const;
@@ -37,7 +38,7 @@ async function measureStart(repository: string, options: readonly string[]): Pro
     await untilReady(url as string);
     const seconds = (performance.now() - startedAt) / 1000;
     await setTimeout(settleMs);
-    const pids = [server.pid as number, ...childrenOf(server.pid as number)];
+    const pids = processFamily(server.pid as number);
     return [seconds, pids.reduce((sum, pid) => sum + proportionalBytes(pid), 0) / megabyte];
   } finally {
     await stopped(server);

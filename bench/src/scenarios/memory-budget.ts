@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { childrenOf } from '../pinned-process.ts';
+import { childrenOf, routerBelow } from '../pinned-process.ts';
 import { seededRandom } from '../queueing.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { quantile } from '../statistics.ts';
@@ -28,10 +28,10 @@ function zipf(random: () => number): number {
   });
 }
 
-/** Of all processes that the server started. */
-function workersResidentBytes(server: number): number {
+/** Of all processes that the router started. */
+function workersResidentBytes(router: number): number {
   let bytes = 0;
-  for (const worker of childrenOf(server)) {
+  for (const worker of childrenOf(router)) {
     try {
       bytes += Number(readFileSync(`/proc/${worker}/statm`, 'utf8').split(' ')[1]) * 4096;
     } catch {
@@ -80,6 +80,7 @@ export const memoryBudgetScenario: Scenario = {
       return Number(/^millrace_demand_loads_total (\d+)$/m.exec(metrics)?.[1]);
     };
     while (!(await fetch(`http://127.0.0.1:${port}/v2/health/ready`)).ok) await setTimeout(100);
+    const router = routerBelow(child.pid as number);
     return {
       measure: async (repetition): Promise<Sample> => {
         const random = seededRandom(repetition + 1);
@@ -88,7 +89,7 @@ export const memoryBudgetScenario: Scenario = {
         const millis: number[] = [];
         let mostBytes = 0;
         const watch = setInterval(() => {
-          mostBytes = Math.max(mostBytes, workersResidentBytes(child.pid as number));
+          mostBytes = Math.max(mostBytes, workersResidentBytes(router));
         }, 50);
         const caller = async (): Promise<void> => {
           while (performance.now() < endAt) {

@@ -2,7 +2,8 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { canPin, childrenOf, moveTo } from '../pinned-process.ts';
+import { canPin, moveTo } from '../pinned-process.ts';
+import { processFamily } from '../processor-time.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { slowRepository } from '../slow.ts';
@@ -16,7 +17,7 @@ const ratePerSecond = 200;
 function useAllCores(server: number): void {
   if (!canPin) return;
   const all = `0-${availableParallelism() - 1}`;
-  for (const pid of [server, ...childrenOf(server)]) moveTo(all, pid);
+  for (const pid of processFamily(server)) moveTo(all, pid);
 }
 
 export const neighbourLoadScenario: Scenario = {

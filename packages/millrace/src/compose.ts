@@ -36,18 +36,29 @@ import { openConnectionLimiter } from './open-connection-limiter.ts';
 import { openServing } from './open-serving.ts';
 import { openStreams } from './open-streams.ts';
 import { Readiness } from './readiness.ts';
-import type { ExposureNotice, RunningServer, ServedModelStatus, StartServer } from './running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModelStatus } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
+import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
-export const startServer: StartServer = (config, logger) =>
-  Components.start((components) => startOn(components, config, logger));
+/** Like `StartServer`, with the supervisor of the process, if it has one. */
+export function startServer(config: Config, logger: Logger, supervision?: Supervision): Promise<RunningServer> {
+  return Components.start((components) => startOn(components, config, logger, supervision));
+}
 
-async function startOn(components: Components, config: Config, logger: Logger): Promise<RunningServer> {
+async function startOn(
+  components: Components,
+  config: Config,
+  logger: Logger,
+  supervision: Supervision | undefined,
+): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
-  const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
+  const processMetrics = startProcessMetrics(metrics, {
+    startedAtMs: Date.now() - process.uptime() * 1000,
+    restarts: supervision?.restarts ?? 0,
+  });
   components.add({ close: () => processMetrics.stop() });
   const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
   const watch = new FleetWatch(logger, observer, new LifeCycleMetrics(metrics, budgetBytes));
@@ -57,6 +68,7 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     observer,
     listener: watch,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
+    heldFolder: supervision?.folder,
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
     onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
@@ -101,11 +113,10 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     config,
     assembly,
     observer: noStreamObserver,
-    lastingFolder: undefined,
+    lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
   });
   components.add({ close: () => streams.journal.close() });
-  components.add({ drain: () => streams.host.drain() });
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
@@ -130,16 +141,26 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     }),
     management: mount.own?.handler,
     metrics: wireHandlerFrom(metricsHandler(metrics), onError),
+    supervision,
   });
   components.add({
     drain: async () => {
       grpc.end();
+      streams.host.drain();
       mount.own?.end();
+      if (supervision !== undefined) await supervision.releaseListeners();
       await drainListeners(listeners);
     },
     close: () => closeListeners(listeners),
   });
   assembly.library.start();
+  // Clients that come back are not kept waiting for the others.
+  if (streams.hasJournal) {
+    streams.host.restore().then(
+      (count) => logger.info({ streams: count }, 'streams taken over from the journal'),
+      (error: unknown) => logger.error({ error }, 'the journal of streams cannot be read'),
+    );
+  }
   return new ComposedServer({
     components,
     models: assembly.models,

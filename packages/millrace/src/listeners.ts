@@ -18,7 +18,8 @@ import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace
 import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/internal';
 import type { Config } from './config/fields.ts';
 import { managementListenerOf, managementRefusalOf } from './management-listener.ts';
-import { openManagementSocket } from './management-socket.ts';
+import { openManagementSocket, reopenManagementSocket } from './management-socket.ts';
+import type { Supervision } from './supervisor/supervision.ts';
 
 export interface Listeners {
   readonly http: HttpServer;
@@ -46,16 +47,24 @@ export interface ListenerParts {
   readonly onAcceptError: (error: Error) => void;
   /** Called for requests that were refused because of the host they name or the page that sent them. */
   readonly onForbidden: (message: string) => void;
+  /** Keeps the listening sockets while a router is replaced; left out, they close with the process. */
+  readonly supervision?: Supervision | undefined;
 }
 
 /** Opens all listeners, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, memory, ownerOf, limiter, onAcceptError, onForbidden } = parts;
+  const { config, api, metrics, management, memory, ownerOf, limiter, onAcceptError, onForbidden, supervision } = parts;
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
   const encrypted: ListeningServer[] = [];
-  const serve = async (handler: WireHandler, gate: Omit<GateOptions, 'onRefused'>, own: HttpServerOptions) => {
+  const handles = new Map<string, unknown>();
+  const serve = async (
+    key: string,
+    handler: WireHandler,
+    gate: Omit<GateOptions, 'onRefused'>,
+    own: HttpServerOptions,
+  ) => {
     const server = await serveWire(handler, {
       ...optionsFrom(config),
       ...own,
@@ -66,13 +75,16 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       onAcceptError,
     });
     open.push(server);
+    handles.set(key, server.handle);
     if (own.tls !== undefined) encrypted.push(server);
     return server;
   };
-  const listen = async (handler: WireHandler, pages: PagesRule, address: ListenerAddress) => {
+  const listen = async (name: string, handler: WireHandler, pages: PagesRule, address: ListenerAddress) => {
     const bound = await addressOf(address.host);
     const hosts = new AllowedHosts({ listed: allowedHosts, written: address.host, bound });
-    return serve(handler, { hosts, ...pages }, { ...address, host: bound });
+    const key = `${name} ${bound} ${address.port}`;
+    const descriptor = supervision?.takeListener(key);
+    return serve(key, handler, { hosts, ...pages }, { ...address, host: bound, descriptor });
   };
   const pages = {
     origins: config.http.corsOrigins.includes('*') ? ('*' as const) : config.http.corsOrigins,
@@ -81,21 +93,32 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   const openManagement = async (handler: WireHandler): Promise<HttpServer | undefined> => {
     const listener = managementListenerOf(config);
     if (listener.kind === 'port') {
-      return listen(handler, noPages, { host: listener.host, port: listener.port, tls, isForOperators: true });
+      return listen('management', handler, noPages, {
+        host: listener.host,
+        port: listener.port,
+        tls,
+        isForOperators: true,
+      });
     }
     if (listener.kind !== 'socket') return undefined;
-    return openManagementSocket(listener.path, (socketPath) =>
-      serve(handler, { hosts: everyHost, ...noPages }, { socketPath, isForOperators: true }),
-    );
+    const { path } = listener;
+    const key = `management ${path}`;
+    const serveAt = (address: Pick<HttpServerOptions, 'socketPath' | 'descriptor'>) =>
+      serve(key, handler, { hosts: everyHost, ...noPages }, { ...address, isForOperators: true });
+    const descriptor = supervision?.takeListener(key);
+    if (descriptor !== undefined) return reopenManagementSocket(path, await serveAt({ descriptor }));
+    return openManagementSocket(path, (socketPath) => serveAt({ socketPath }));
   };
   try {
-    return {
-      http: await listen(api, pages, { host, port: httpPort, tls }),
-      grpc: await listen(api, pages, { host, port: grpcPort, tls }),
-      metrics: await listen(metrics, noPages, { host, port: metricsPort, isForOperators: true }),
+    const listeners = {
+      http: await listen('http', api, pages, { host, port: httpPort, tls }),
+      grpc: await listen('grpc', api, pages, { host, port: grpcPort, tls }),
+      metrics: await listen('metrics', metrics, noPages, { host, port: metricsPort, isForOperators: true }),
       management: management === undefined ? undefined : await openManagement(management),
       encrypted,
     };
+    await supervision?.keepListeners(handles);
+    return listeners;
   } catch (error) {
     for (const server of open) await server.close();
     throw error;

@@ -31,13 +31,19 @@ export async function openManagementSocket(
   return new SocketServer(server, path, ino);
 }
 
+/** For a server on a socket that is at the path already, because the router that opened it has died. */
+export async function reopenManagementSocket(path: string, server: HttpServer): Promise<HttpServer> {
+  const found = await lstat(path).catch(() => undefined);
+  return new SocketServer(server, path, found?.ino);
+}
+
 class SocketServer implements HttpServer {
   readonly host: string;
   readonly port = 0;
   readonly #server: HttpServer;
-  readonly #inode: number;
+  readonly #inode: number | undefined;
 
-  constructor(server: HttpServer, path: string, inode: number) {
+  constructor(server: HttpServer, path: string, inode: number | undefined) {
     this.#server = server;
     this.host = path;
     this.#inode = inode;
@@ -56,7 +62,7 @@ class SocketServer implements HttpServer {
   /** Unless another server has created its own socket there in the meantime. */
   async #remove(): Promise<void> {
     const found = await lstat(this.host).catch(() => undefined);
-    if (found?.ino === this.#inode) await unlink(this.host).catch(() => {});
+    if (found !== undefined && found.ino === this.#inode) await unlink(this.host).catch(() => {});
   }
 }
 

@@ -5,6 +5,7 @@ import { ChildProcesses } from './children/child-processes.ts';
 import type { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
+import type { HeldFolder } from './supervisor/messages.ts';
 
 export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable' | 'onWorkerLine'> {
   /** Model repositories and single files. */
@@ -14,24 +15,30 @@ export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnread
   readonly listener: LibraryListener;
   /** Called with the reason when there is no private folder for temporary files. */
   readonly onFolderUnavailable: (reason: string) => void;
+  /** The folder for temporary files that the supervisor holds, if there is one. */
+  readonly heldFolder?: HeldFolder | undefined;
   /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
 }
 
+/** Undefined where there is none. */
+export interface ServingFolders {
+  readonly temporaryFolder: string | undefined;
+  /** For what the next router of the same supervisor is to find. */
+  readonly lastingFolder: string | undefined;
+}
+
 /** Nothing is loaded before the library is started. What has to be stopped is added to `components`. */
-export async function openServing(
-  components: Components,
-  parts: ServingParts,
-): Promise<Assembly & { readonly temporaryFolder: string | undefined }> {
-  const { config, onFolderUnavailable, ...rest } = parts;
-  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable });
+export async function openServing(components: Components, parts: ServingParts): Promise<Assembly & ServingFolders> {
+  const { config, onFolderUnavailable, heldFolder, ...rest } = parts;
+  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable, heldFolder });
   components.add({ close: () => children.close() });
   const store = await openStore(config.store, children.folder);
   components.add({ close: () => store.close() });
   await children.checkReach(rest.paths, config.store.path);
   const assembly = await assemble({ ...rest, config, store, children, ...stateFolderIn(config.store.path) });
   addAssembly(components, assembly);
-  return { ...assembly, temporaryFolder: children.folder };
+  return { ...assembly, temporaryFolder: children.folder, lastingFolder: heldFolder && children.lastingFolder };
 }
 
 /**

@@ -13,7 +13,9 @@ const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 const bundle = takeCurrentBundle(packageFolder);
 
 export const programs = {
-  command: bundle === undefined ? join(packageFolder, 'dist/main.js') : join(bundle, 'command.js'),
+  command: ofThisPackage('command', 'main'),
+  /** The server below its supervisor. */
+  router: ofThisPackage('router', 'router-main'),
   /** Runs models by the engines that wait for nothing but the processor. */
   worker: ofWorkerPackage('worker', 'main'),
   /** Runs pipelines. */
@@ -25,6 +27,10 @@ export const programs = {
   /** Says whether the rows of a graph are independent: a large one would hold up every request. */
   rowAnalyst: ofWorkerPackage('row-analyst', 'row-analyst'),
 } as const;
+
+function ofThisPackage(bundled: string, compiled: string): string {
+  return bundle === undefined ? join(packageFolder, `dist/${compiled}.js`) : join(bundle, `${bundled}.js`);
+}
 
 function ofWorkerPackage(bundled: string, exported: string): string {
   return bundle === undefined ? require.resolve(`@millrace/worker/${exported}`) : join(bundle, `${bundled}.js`);

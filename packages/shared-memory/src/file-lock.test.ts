@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FileLock, takeFileLock } from './file-lock.ts';
+import { type FileLock, lockInherited, takeFileLock } from './file-lock.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -19,6 +19,21 @@ describe.runIf(process.platform === 'linux')('a file lock', () => {
     const second = takeFileLock(path) as FileLock;
     expect(second).toHaveProperty('release');
     second.release();
+  });
+
+  test('on an inherited descriptor is held until that is closed, and can be taken twice by it', () => {
+    const path = join(folder, 'lock');
+    const descriptor = openSync(path, 'w+');
+    lockInherited(descriptor);
+    lockInherited(descriptor);
+    expect(takeFileLock(path)).toBe('held');
+    const other = openSync(path, 'r+');
+    expect(() => lockInherited(other)).toThrow('is locked by another process');
+    closeSync(other);
+    closeSync(descriptor);
+    const next = takeFileLock(path) as FileLock;
+    expect(next).toHaveProperty('release');
+    next.release();
   });
 
   test('does not follow a link', () => {

@@ -27,3 +27,17 @@ export function takeFileLock(path: string): LockOutcome {
   }
   return { release: () => closeSync(descriptor) };
 }
+
+/**
+ * Locks an open file that this process has inherited, and that the process it inherited from keeps open: the lock is held
+ * until both have ended. Without effect where the system calls are not available.
+ */
+export function lockInherited(descriptor: number): void {
+  let calls: SystemCalls;
+  try {
+    calls = systemCalls();
+  } catch {
+    return;
+  }
+  if (!calls.lock(descriptor)) throw new Error(`descriptor ${descriptor} is locked by another process`);
+}

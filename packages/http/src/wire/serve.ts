@@ -39,6 +39,8 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
   readonly port?: number | undefined;
   /** Path of a Unix socket to listen on, instead of host and port. */
   readonly socketPath?: string | undefined;
+  /** An open listening socket that this process has inherited, instead of an address or path. */
+  readonly descriptor?: number | undefined;
   /** Asked about every request, upgrades included; if left out, all are served. */
   readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
@@ -72,6 +74,8 @@ const secureDefaults = {
 
 /** A server that listens on a socket. */
 export interface ListeningServer extends HttpServer {
+  /** The listening socket as Node's channel between processes passes it on without accepting from it. */
+  readonly handle: unknown;
   /**
    * Uses other certificates for connections that are made from now on; those that are open keep theirs. Only for a server
    * with TLS, and client certificates are demanded as before.
@@ -88,12 +92,13 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<ListeningServer> {
   checkSharedLimiter(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
-  await server.listen(
-    options.socketPath === undefined
-      ? { host: options.host ?? '127.0.0.1', port: options.port ?? 0 }
-      : { path: options.socketPath },
-  );
+  await server.listen(addressFrom(options));
   return server;
+}
+
+function addressFrom({ descriptor, socketPath, host = '127.0.0.1', port = 0 }: HttpServerOptions): ListenAddress {
+  if (descriptor !== undefined) return { fd: descriptor };
+  return socketPath === undefined ? { host, port } : { path: socketPath };
 }
 
 function warn(error: unknown): void {
@@ -113,7 +118,10 @@ function checkSharedLimiter(options: HttpServerOptions): void {
   const message = 'has no effect beside a shared connection limiter; set it there';
   if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
 }
-type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+type ListenAddress =
+  | { readonly host: string; readonly port: number }
+  | { readonly path: string }
+  | { readonly fd: number };
 
 class WireServer implements ListeningServer {
   host = '';
@@ -189,6 +197,11 @@ class WireServer implements ListeningServer {
         resolve();
       });
     });
+  }
+
+  /** Node has no public name for it; a `Server` that is sent instead would accept connections where it arrives. */
+  get handle(): unknown {
+    return (this.#server as unknown as { readonly _handle: unknown })._handle;
   }
 
   replaceCertificates(tls: HttpTlsOptions): void {

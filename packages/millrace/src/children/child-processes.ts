@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/fields.ts';
 import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
 import { programs } from '../programs.ts';
+import type { HeldFolder } from '../supervisor/messages.ts';
 import { offerToOomKiller } from './oom-score.ts';
 import { checkReach } from './reach-check.ts';
 import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
@@ -19,6 +20,8 @@ export interface ChildProcessesParts {
   readonly worker: Pick<Config['worker'], 'user' | 'group'>;
   /** Called with the reason when there is no private folder, for instance because everything is mounted read-only. */
   readonly onFolderUnavailable: (reason: string) => void;
+  /** The folder that the supervisor holds, if there is one. */
+  readonly heldFolder?: HeldFolder | undefined;
 }
 
 export class ChildProcesses {
@@ -42,11 +45,11 @@ export class ChildProcesses {
   }
 
   /** Rejects with a `ConfigError` when there is no such user, or this process may not start others as it. */
-  static async open({ worker, onFolderUnavailable }: ChildProcessesParts): Promise<ChildProcesses> {
+  static async open({ worker, onFolderUnavailable, heldFolder }: ChildProcessesParts): Promise<ChildProcesses> {
     const user = resolveWorkerUser(worker);
     let folder: PrivateFolder | undefined;
     try {
-      folder = await openPrivateFolder({ user });
+      folder = await openPrivateFolder({ user, held: heldFolder });
     } catch (error) {
       onFolderUnavailable((error as Error).message);
     }
@@ -56,6 +59,11 @@ export class ChildProcesses {
   /** The folder for temporary files of the router; undefined when there is no private folder. */
   get folder(): string | undefined {
     return this.#folder?.path;
+  }
+
+  /** A folder inside it that routers of the same supervisor find again. */
+  get lastingFolder(): string | undefined {
+    return this.#folder?.lasting;
   }
 
   /**

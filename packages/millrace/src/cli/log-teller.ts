@@ -17,7 +17,7 @@ export class LogTeller {
     const { host, httpUrl, grpcUrl, metricsUrl, managementUrl } = this.#server;
     // Whatever the level, short of silence: where the system chose the port, nothing else says which.
     const logger = this.#logger.level === 'silent' ? this.#logger : this.#logger.child({}, { level: 'info' });
-    logger.info({ version, host, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
+    logger.info({ version, pid: process.pid, host, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
     for (const { message, host, advice } of this.#server.notices) this.#logger.warn({ host, advice }, message);
   }
 

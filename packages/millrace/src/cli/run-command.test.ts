@@ -87,6 +87,7 @@ test('serve gets its configuration from file, variables, flags and arguments', a
     httpPort: 9000,
     grpcPort: 8001,
     metricsPort: 9002,
+    supervise: true,
   });
   expect(config?.models.paths).toEqual([path.join(folder, 'models')]);
   const byVariable = await run(['serve', 'models', '--models', folder], { MILLRACE_CONFIG: 'good.yaml' });

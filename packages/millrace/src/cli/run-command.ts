@@ -3,6 +3,7 @@ import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
 import type { StartServer } from '../running-server.ts';
+import type { RouterRestart } from '../supervisor/messages.ts';
 import { type OutputStream, terminalOf } from '../terminal.ts';
 import { CommandFailure } from './command-failure.ts';
 import { type CommandSpec, commands, type Shell, shells, subcommandsOf } from './command-table.ts';
@@ -31,6 +32,8 @@ export interface CommandEnvironment {
   /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
   readonly watchParent: (onGone: () => void) => () => void;
   readonly startServer: StartServer;
+  /** Why this process was started in place of another; undefined where it was not. */
+  readonly restart?: RouterRestart | undefined;
   readonly fetch: typeof fetch;
   readonly delay: Delay;
   /** Milliseconds on a clock that only goes forward. */
@@ -72,6 +75,7 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
         loadConfig: () => loadConfig(parsed, parts.environment, parts.cwd),
         version: parts.version,
         startServer: parts.startServer,
+        restart: parts.restart,
         terminal: terminalOf(parts.stdout, parts.environment),
         complain: (text) => void parts.stderr.write(`millrace: ${text}\n`),
         signals: parts.signals,

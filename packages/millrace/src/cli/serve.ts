@@ -6,6 +6,7 @@ import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
 import type { RunningServer, ServedModelStatus, StartServer } from '../running-server.ts';
+import type { RouterRestart } from '../supervisor/messages.ts';
 import { paintOf, type Terminal } from '../terminal.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -29,6 +30,8 @@ export interface ServeParts {
   readonly loadConfig: () => Config;
   readonly version: string;
   readonly startServer: StartServer;
+  /** Why this process was started in place of another; undefined where it was not. */
+  readonly restart?: RouterRestart | undefined;
   readonly terminal: Terminal;
   /** Writes one line to standard error. */
   readonly complain: (text: string) => void;
@@ -56,6 +59,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     paint: paintOf(terminal),
     write: (text) => terminal.write(text),
   });
+  if (parts.restart !== undefined) logger.warn({ ...parts.restart }, 'router restarted');
   const end = deferred<EndReason>();
   const reloader = new ConfigReloader({ config, loadConfig: parts.loadConfig, logger });
   const unlisten = listenForSignals({
@@ -148,8 +152,8 @@ async function stop(
 }
 
 /**
- * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a supervisor SIGTERM, to all
- * processes of a group, and npm among them passes it on to the server, which has it already.
+ * The same signal within this time is the first one again: a terminal sends Ctrl-C, and a service manager SIGTERM, to all
+ * processes of a group, and npm and the supervisor among them pass it on to the router, which has it already.
  */
 export const repeatedSignalMs = 1000;
 

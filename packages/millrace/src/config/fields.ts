@@ -177,6 +177,12 @@ export const fields = {
       max: 65_535,
       placeholder: 'PORT',
     }),
+    supervise: boolean({
+      flag: 'supervise',
+      description:
+        'Run the router as a child process that is restarted on the same ports when it dies; without it the server is one process and ends with it.',
+      default: true,
+    }),
   },
   management: {
     enabled: booleanOrAuto({

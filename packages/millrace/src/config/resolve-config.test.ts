@@ -40,6 +40,7 @@ test('nothing written means the defaults, and they are valid', () => {
     httpPort: 8000,
     grpcPort: 8001,
     metricsPort: 8002,
+    supervise: true,
   });
   for (const { path, field } of configFields) {
     expect(field.parse(field.default, '/'), path).toEqual({ value: field.default });
@@ -114,6 +115,7 @@ test('each layer wins over the ones before it', () => {
     httpPort: 4,
     grpcPort: 8001,
     metricsPort: 1003,
+    supervise: true,
     callerHeader: '',
     trustedProxies: [],
     id: 'file',

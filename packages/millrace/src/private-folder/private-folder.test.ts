@@ -8,11 +8,13 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createHeldFolder, type HeldFolderFiles, removeHeldFolder } from './held-folder.ts';
 import { openPrivateFolder } from './private-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
@@ -128,5 +130,58 @@ describe.runIf(isRoot)('as root', () => {
     for (const path of [base, folder]) chmodSync(path, 0o711);
     await (await openPrivateFolder({ base })).remove();
     expect(readdirSync(base)).toEqual([]);
+  });
+});
+
+describe('a folder that a supervisor holds', () => {
+  /** As a router inherits it. */
+  const heldBy = ({ path, firstPath, descriptor }: HeldFolderFiles) => ({
+    path,
+    firstPath,
+    lockDescriptor: descriptor,
+  });
+
+  test('is not removed as stale, neither before a router has locked it nor between two routers', async () => {
+    const files = createHeldFolder(base) as HeldFolderFiles;
+    const early = await openPrivateFolder({ base });
+    expect(existsSync(files.firstPath)).toBe(true);
+    const first = await openPrivateFolder({ base, held: heldBy(files) });
+    expect(first.path).toMatch(new RegExp(`/millrace-server-${process.pid}-\\w{6}$`));
+    await first.remove();
+    const late = await openPrivateFolder({ base });
+    expect(new Set(readdirSync(base).map((name) => join(base, name)))).toEqual(
+      new Set([first.path, early.path, late.path]),
+    );
+    await Promise.all([early.remove(), late.remove()]);
+    await removeHeldFolder(files);
+    expect(readdirSync(base)).toEqual([]);
+  });
+
+  test('keeps for the next router only what is to last', async () => {
+    const files = createHeldFolder(base) as HeldFolderFiles;
+    const first = await openPrivateFolder({ base, held: heldBy(files) });
+    writeFileSync(join(first.children, 'left'), 'x');
+    writeFileSync(join(first.path, 'left'), 'x');
+    writeFileSync(join(first.lasting, 'journal'), 'x');
+    const second = await openPrivateFolder({ base, held: heldBy(files) });
+    expect(second.path).toBe(first.path);
+    expect(readdirSync(second.path).sort()).toEqual(['children', 'lasting', 'lock']);
+    expect([readdirSync(second.children), readdirSync(second.lasting)]).toEqual([[], ['journal']]);
+    await removeHeldFolder(files);
+    expect(readdirSync(base)).toEqual([]);
+  });
+
+  test('is removed by a later server where its supervisor was killed before a router had locked it', async () => {
+    const { firstPath } = createHeldFolder(base) as HeldFolderFiles;
+    const twoHoursAgo = Date.now() / 1000 - 7200;
+    utimesSync(firstPath, twoHoursAgo, twoHoursAgo);
+    const next = await openPrivateFolder({ base });
+    expect(readdirSync(base).map((name) => join(base, name))).toEqual([next.path]);
+    await next.remove();
+  });
+
+  test('is done without where none can be made', async () => {
+    expect(createHeldFolder(join(base, 'missing'))).toBeUndefined();
+    await removeHeldFolder(undefined);
   });
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { lstat, rm, rmdir } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { childrenFolder } from './folder-layout.ts';
@@ -12,13 +12,25 @@ const emptyMsMax = 60_000;
  * and have files removed that only this process may remove.
  */
 export async function removeFolder(path: string): Promise<void> {
+  await removeChildren(path);
+  await rm(path, { recursive: true, force: true });
+}
+
+/** Removes all entries but these. Workers whose router has died may still write while they end, so what cannot be removed stays. */
+export async function clearFolder(path: string, kept: readonly string[]): Promise<void> {
+  await removeChildren(path).catch(() => {});
+  for (const name of await readdir(path)) {
+    if (!kept.includes(name)) await rm(join(path, name), { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+async function removeChildren(path: string): Promise<void> {
   const children = join(path, childrenFolder);
   const found = await lstat(children).catch(() => undefined);
   if (found?.isDirectory() === true && found.uid !== (process.geteuid?.() ?? found.uid)) {
     await emptyAs(children, found);
     await rmdir(children);
   }
-  await rm(path, { recursive: true, force: true });
 }
 
 function emptyProgram(folder: string): string {

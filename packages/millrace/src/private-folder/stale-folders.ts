@@ -2,12 +2,16 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { takeFileLock } from '@millrace/shared-memory';
-import { folderName, lockFile } from './folder-layout.ts';
+import { firstFolderName, folderName, lockFile } from './folder-layout.ts';
 import { removeFolder } from './remove-folder.ts';
+
+/** A router locks and renames the folder of its supervisor in less than a second; one that is older was abandoned. */
+const firstNameMsMax = 3_600_000;
 
 /** Never rejects: what cannot be removed stays for the next start. */
 export async function removeStaleFolders(base: string): Promise<void> {
   for (const name of await readdir(base).catch((): string[] => [])) {
+    if (firstFolderName.test(name)) await removeAbandoned(join(base, name)).catch(() => {});
     const pid = folderName.exec(name)?.[1];
     if (pid === undefined) continue;
     const path = join(base, name);
@@ -17,6 +21,11 @@ export async function removeStaleFolders(base: string): Promise<void> {
       // Another server has removed it already, or the folder is damaged.
     }
   }
+}
+
+async function removeAbandoned(path: string): Promise<void> {
+  const { mtimeMs } = await lstat(path);
+  if (Date.now() - mtimeMs > firstNameMsMax && (await isOwnFolder(path))) await removeFolder(path);
 }
 
 /** Any user can create an entry of this name in a shared folder: links, and folders of other users, are not touched. */

@@ -466,6 +466,12 @@ export const processMetrics = {
     help: 'Start of the router process in seconds since the Unix epoch.',
     labels: [],
   },
+  restarts: {
+    name: 'millrace_router_restarts_total',
+    type: 'counter',
+    help: 'Routers that the supervisor has started after another had died; 0 without a supervisor.',
+    labels: [],
+  },
   residentBytes: {
     name: 'process_resident_memory_bytes',
     type: 'gauge',

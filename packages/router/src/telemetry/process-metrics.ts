@@ -9,11 +9,18 @@ export interface ProcessMetrics {
   stop(): void;
 }
 
-/** `startedAtMs`: when the process started, in milliseconds since the Unix epoch. */
-export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: number): ProcessMetrics {
+export interface ProcessHistory {
+  /** When the process started, in milliseconds since the Unix epoch. */
+  readonly startedAtMs: number;
+  /** Routers that the supervisor has started before this one. */
+  readonly restarts: number;
+}
+
+export function startProcessMetrics(registry: MetricsRegistry, history: ProcessHistory): ProcessMetrics {
   const families = registerAll(registry, processMetrics);
   const loopDelay = new LoopDelaySampler(families.loopDelaySeconds.bind());
-  families.startSeconds.bind().set(startedAtMs / 1000);
+  families.startSeconds.bind().set(history.startedAtMs / 1000);
+  families.restarts.bind().value = history.restarts;
 
   const stopCollecting = registry.onCollect(async () => {
     const cpu = process.cpuUsage();

@@ -1,0 +1,20 @@
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const MiB = 1024 * 1024;
+
+/**
+ * For the C library's allocator, where it is GNU's; it reads them once, when a process starts. Buffers of requests and
+ * answers are allocated and freed all the time. By default those of more than 128 KiB may come from the system and be
+ * returned to it each time, with every page cleared and mapped again; whether they do depends on what was freed before.
+ * So buffers up to 4 MiB are always kept in the heap, whose free end is returned when it is larger than 32 MiB: memory of
+ * larger bodies, and most of what a burst took, goes back to the system.
+ */
+const allocatorSettings = {
+  MALLOC_MMAP_THRESHOLD_: String(4 * MiB),
+  MALLOC_TRIM_THRESHOLD_: String(32 * MiB),
+};
+
+/** The environment of the supervisor and the settings of the allocator, which the operator may override. */
+export function routerEnvironment(environment: Environment): Environment {
+  return { ...allocatorSettings, ...environment };
+}
