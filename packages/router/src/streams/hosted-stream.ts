@@ -63,6 +63,8 @@ export class HostedStream {
   #unsentFrom = 0;
   /** Rises when the log refuses an append: what later appends of before say no longer counts. */
   #refusals = 0;
+  /** Appends whose outcome is not known yet. */
+  #inFlight = 0;
   #cancelAlarm: (() => void) | undefined;
   #outputs = 0;
 
@@ -200,20 +202,26 @@ export class HostedStream {
 
   /** Hands the entries of the turn to the log, in one append. */
   #flush(): void {
+    const isEnding = this.#unsent.at(-1)?.kind === 'ending';
+    // A full log takes an ending after it has refused what stands before it: so it waits for that.
+    const count = isEnding && this.#inFlight > 0 ? 0 : this.#unsent.length;
+    if (count === 0) return;
     const entries = this.#unsent;
-    if (entries.length === 0) return;
     const from = this.#unsentFrom;
     const refusals = this.#refusals;
     this.#unsent = [];
-    this.#unsentFrom = from + entries.length;
-    const isEnding = entries.at(-1)?.kind === 'ending';
+    this.#unsentFrom = from + count;
+    this.#inFlight += 1;
     this.#parts.log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
+        this.#inFlight -= 1;
         if (refusals === this.#refusals) this.tell({ kind: 'committed', number });
       },
       (error: unknown) => {
+        this.#inFlight -= 1;
         if (refusals !== this.#refusals) return;
         this.#refusals += 1;
+        this.#unsent = [];
         this.tell({ kind: 'append-refused', reason: refusalReason(error), number: from });
       },
     );
