@@ -94,6 +94,7 @@ export class StreamSteps<Payload extends SizedPayload> {
   fail(event: StreamMachineEvent<Payload> & { kind: 'step-failed' }): StreamError | undefined {
     const input = this.pending.take(event.step);
     if (input === undefined) return undefined;
+    input.forgetAttempt();
     if (!event.hasWorkerDied) return event.error;
     if (!this.#config.isResumable) {
       return streamError('worker-lost', 'the worker died, and the model cannot run an input again; open a new stream');
@@ -107,7 +108,6 @@ export class StreamSteps<Payload extends SizedPayload> {
       );
     }
     input.isAlone = true;
-    input.forgetAttempt();
     return undefined;
   }
 
