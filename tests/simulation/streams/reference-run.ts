@@ -10,13 +10,13 @@ export interface SimulatedValue {
   readonly isHeard?: boolean;
 }
 
-export interface ExpectedOutput {
+export interface ReferenceOutput {
   readonly input: number;
   readonly value: number | undefined;
   readonly isLast: boolean;
 }
 
-export function mixed(left: number, right: number): number {
+export function mixedHash(left: number, right: number): number {
   let state = Math.imul(left ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(right + 0x7f4a7c15, 0xc2b2ae35);
   state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d);
   return (state ^ (state >>> 13)) >>> 0;
@@ -34,7 +34,7 @@ export interface PlannedInput {
 
 export function plannedInput(seed: number, sequence: number, weather: StreamWeather): PlannedInput {
   const isLast = sequence === weather.inputs;
-  const value = mixed(seed, sequence);
+  const value = mixedHash(seed, sequence);
   const isLate = (value >>> 3) % 100 < weather.lateShare * 100;
   return {
     payload: isLast && weather.hasBareEnd ? undefined : simulatedValue(value, 150),
@@ -54,17 +54,19 @@ export function modelRun(
   readonly state: SimulatedValue | undefined;
 } {
   if (model === 'independent')
-    return { outputs: [simulatedValue(mixed(input.value, 1), 120)], saysLast: false, state: undefined };
+    return { outputs: [simulatedValue(mixedHash(input.value, 1), 120)], saysLast: false, state: undefined };
   if (model === 'stateful') {
-    const next = simulatedValue(mixed(state?.value ?? 0, input.value), 120);
+    const next = simulatedValue(mixedHash(state?.value ?? 0, input.value), 120);
     return { outputs: [next], saysLast: false, state: next };
   }
-  const outputs = Array.from({ length: input.value % 6 }, (_, index) => simulatedValue(mixed(input.value, index), 120));
+  const outputs = Array.from({ length: input.value % 6 }, (_, index) =>
+    simulatedValue(mixedHash(input.value, index), 120),
+  );
   return { outputs, saysLast: input.value % 2 === 0 && outputs.length > 0, state: undefined };
 }
 
 export class ReferenceRun {
-  readonly outputs: ExpectedOutput[] = [];
+  readonly outputs: ReferenceOutput[] = [];
   /** The state after each input, from 0. */
   readonly states: (SimulatedValue | undefined)[] = [undefined];
   /** Outputs up to the last of each input, from 0. */

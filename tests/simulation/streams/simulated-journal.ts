@@ -124,13 +124,19 @@ export class SimulatedLog {
     const group = this.#queue;
     this.#queue = [];
     const firstNumber = group.find((operation) => operation.kind === 'append')?.number ?? this.#journal.last + 1;
-    if (!this.#isOwner) return this.#refuse('fenced', firstNumber);
-    if (this.#journal.isNextUnknown) {
+    if (!this.#isOwner) {
+      this.#refuse('fenced', firstNumber);
+    } else if (this.#journal.isNextUnknown) {
       this.#journal.isNextUnknown = false;
       const count = this.#journal.parts.random.integer(0, group.length);
       for (const operation of group.slice(0, count)) if (!this.#journal.apply(operation)) break;
-      return this.#refuse('unavailable', firstNumber);
+      this.#refuse('unavailable', firstNumber);
+    } else {
+      this.#keep(group);
     }
+  }
+
+  #keep(group: readonly JournalOperation[]): void {
     for (const operation of group) {
       if (this.#journal.apply(operation)) continue;
       this.#isFull = true;

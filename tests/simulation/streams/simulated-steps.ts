@@ -85,10 +85,11 @@ export class SimulatedSteps {
     if (!this.#running.has(run.step)) return;
     const { poisonInput, failingInput, deathShare } = this.#weather;
     const isKilled = this.#isFaulty && this.#random.chance(run.isAlone ? deathShare / 20 : deathShare);
-    if (run.input.sequence === poisonInput || isKilled) return this.#fail(step, true);
-    if (run.input.sequence === failingInput) return this.#fail(step, false);
+    const isDeadly = run.input.sequence === poisonInput || isKilled;
     const payload = outputs[step.given];
-    if (payload === undefined) {
+    if (isDeadly || run.input.sequence === failingInput) {
+      this.#fail(step, isDeadly);
+    } else if (payload === undefined) {
       this.#running.delete(run.step);
       this.#report({ kind: 'step-done', step: run.step, state: step.state });
     } else if (this.#weather.config.model === 'decoupled' && step.given >= step.outputsMax) {

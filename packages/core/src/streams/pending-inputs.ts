@@ -7,7 +7,7 @@ export interface GivenOutput<Payload> {
   readonly isLast: boolean;
 }
 
-export class PendingInput<Payload> {
+export class UnansweredInput<Payload> {
   readonly entry: InputEntry<Payload>;
   /** Infinity for an input that is replayed. */
   readonly deadlineAt: number;
@@ -56,14 +56,14 @@ export class PendingInput<Payload> {
 }
 
 export class PendingInputs<Payload extends SizedPayload> {
-  #inputs: PendingInput<Payload>[] = [];
+  #inputs: UnansweredInput<Payload>[] = [];
   #bytes = 0;
 
-  get all(): readonly PendingInput<Payload>[] {
+  get all(): readonly UnansweredInput<Payload>[] {
     return this.#inputs;
   }
 
-  get head(): PendingInput<Payload> | undefined {
+  get head(): UnansweredInput<Payload> | undefined {
     return this.#inputs[0];
   }
 
@@ -82,7 +82,7 @@ export class PendingInputs<Payload extends SizedPayload> {
     return earliest;
   }
 
-  add(input: PendingInput<Payload>): void {
+  add(input: UnansweredInput<Payload>): void {
     this.#inputs.push(input);
     this.#bytes += input.entry.payload?.byteLength ?? 0;
   }
@@ -92,7 +92,7 @@ export class PendingInputs<Payload extends SizedPayload> {
     this.#bytes -= head?.entry.payload?.byteLength ?? 0;
   }
 
-  take(step: StreamStepId): PendingInput<Payload> | undefined {
+  take(step: StreamStepId): UnansweredInput<Payload> | undefined {
     return this.#inputs.find((input) => input.step === step);
   }
 

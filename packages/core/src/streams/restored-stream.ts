@@ -1,6 +1,6 @@
 /** Reads the log of a stream: what was decided before its owner died, and what is to be run again. */
 import { assert } from '../assert.ts';
-import { PendingInput } from './pending-inputs.ts';
+import { UnansweredInput } from './pending-inputs.ts';
 import type {
   CheckpointEntry,
   EndingEntry,
@@ -20,7 +20,7 @@ export interface RestoredStream<Payload> {
   /** Of a stateful model, after that input. */
   readonly state: Payload | undefined;
   /** Those after it, in order. */
-  readonly pending: readonly PendingInput<Payload>[];
+  readonly pending: readonly UnansweredInput<Payload>[];
   /** The last input of the stream; Infinity: not named yet. */
   readonly lastInput: number;
   readonly outputs: number;
@@ -47,7 +47,7 @@ export function restoredStreamFrom<Payload extends SizedPayload>(
 class LogFold<Payload extends SizedPayload> {
   #ending: EndingEntry | undefined;
   #checkpoint: CheckpointEntry<Payload> | undefined;
-  #pending = new Map<number, PendingInput<Payload>>();
+  #pending = new Map<number, UnansweredInput<Payload>>();
   readonly #journaled: OutputEntry<Payload>[] = [];
   #outputs = 0;
   #lastInput = Number.POSITIVE_INFINITY;
@@ -98,7 +98,7 @@ class LogFold<Payload extends SizedPayload> {
   }
 
   #readInput(entry: InputEntry<Payload>): void {
-    const pending = new PendingInput(entry, Number.POSITIVE_INFINITY);
+    const pending = new UnansweredInput(entry, Number.POSITIVE_INFINITY);
     const { input = 0, outputs = 0, partialOutputs = 0 } = this.#checkpoint ?? {};
     if (entry.sequence === input + 1 && partialOutputs > 0) {
       pending.firstOutput = outputs - partialOutputs + 1;

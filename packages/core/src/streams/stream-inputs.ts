@@ -1,5 +1,5 @@
 /** The inputs of one stream from their arrival until they are answered: order, application, credit. */
-import { PendingInput, type PendingInputs } from './pending-inputs.ts';
+import { type PendingInputs, UnansweredInput } from './pending-inputs.ts';
 import { ReorderWindow } from './reorder-window.ts';
 import type { RestoredStream } from './restored-stream.ts';
 import type { SizedPayload } from './stream-entries.ts';
@@ -70,7 +70,7 @@ export class StreamInputs<Payload extends SizedPayload> {
       const { sequence, payload, isLast, eventTime } = input;
       const entry = { kind: 'input', sequence, payload, isLast, eventTime, isDropped } as const;
       this.#records.appendInput(entry);
-      pending.add(new PendingInput(entry, input.deadlineAt));
+      pending.add(new UnansweredInput(entry, input.deadlineAt));
       if (isLast) this.#lastInput = sequence;
     }
   }

@@ -177,6 +177,14 @@ describe('steps', () => {
   });
 });
 
+test('a dropped input waits for room among the outputs like any other', () => {
+  const harness = new StreamHarness({ lateInputs: 'drop', latenessMsMax: 0 }).attach(1, 0, { messages: 1 }).commit();
+  harness.input(1, { eventTime: 9 }).input(2, { eventTime: 8 }).done(1, 'a').commit();
+  harness.take();
+  harness.handle({ kind: 'acknowledged', link: 1, output: 1, credit: { messages: 1, bytes: 10 } });
+  expect(harness.take()).toEqual(['append output 2 - last']);
+});
+
 describe('links', () => {
   test('a later one wins, and the earlier is no longer heard', () => {
     const harness = opened();

@@ -75,6 +75,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       config,
       {
         act,
+        room: () => this.#delivery.room,
         give: (input, payload, isLast) => records.appendOutput(input, payload, isLast),
         takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed.get(sequence),
         isSame,
@@ -255,7 +256,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     this.#inputs.apply();
     this.#failIf(this.#steps.settle());
     if (this.#ending !== undefined) return;
-    this.#steps.begin(this.#delivery.room);
+    this.#steps.begin();
     this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state), this.#nowMs);
   }
 

@@ -3,7 +3,7 @@
  * Outputs leave in the order of the inputs. An input that is run again gives its journaled outputs again; they are
  * compared and skipped.
  */
-import { type PendingInput, PendingInputs } from './pending-inputs.ts';
+import { PendingInputs, type UnansweredInput } from './pending-inputs.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
@@ -12,13 +12,15 @@ import type { StreamMachineAction, StreamMachineEvent, StreamStepId } from './st
 /** What steps need of the stream. */
 export interface StepSurroundings<Payload> {
   act(action: StreamMachineAction<Payload>): void;
+  /** Outputs that may be made now, beyond those that are numbered. */
+  room(): number;
   /** Numbers the output and has it journaled; its sequence. */
   give(input: number, payload: Payload | undefined, isLast: boolean): number;
   /** The output of this number as it was journaled, if that is still known. */
   takeJournaled(sequence: number): OutputEntry<Payload> | undefined;
   isSame(journaled: Payload, again: Payload): boolean;
   /** The oldest input is completely answered. */
-  noteFinished(input: PendingInput<Payload>): void;
+  noteFinished(input: UnansweredInput<Payload>): void;
 }
 
 export class StreamSteps<Payload extends SizedPayload> {
@@ -47,7 +49,8 @@ export class StreamSteps<Payload extends SizedPayload> {
   }
 
   /** Begins steps as far as the client has room for outputs. */
-  begin(room: number): void {
+  begin(): void {
+    const room = this.#surroundings.room();
     const stepsMax = this.#config.model === 'independent' ? this.#config.stepsMax : 1;
     let left = room;
     for (const input of this.pending.all.slice(0, stepsMax)) {
@@ -82,6 +85,8 @@ export class StreamSteps<Payload extends SizedPayload> {
   /** Answers the oldest inputs as far as their steps are done. */
   settle(): StreamError | undefined {
     for (let head = this.pending.head; head?.isDone === true; head = this.pending.head) {
+      // A dropped input gets an output as well, although no step had to wait for room.
+      if (head.entry.isDropped && !head.isAnswered && this.#surroundings.room() < 1) return undefined;
       const error = this.#answer(head);
       if (error !== undefined) return error;
       if (head.entry.payload !== undefined && !head.entry.isDropped) this.#state = head.state;
@@ -118,7 +123,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     this.pending.clear();
   }
 
-  #run(input: PendingInput<Payload>, room: number): void {
+  #run(input: UnansweredInput<Payload>, room: number): void {
     this.#stepCount += 1;
     input.step = this.#stepCount;
     input.outputsMax = this.#outputsMaxOf(input, room);
@@ -145,12 +150,12 @@ export class StreamSteps<Payload extends SizedPayload> {
     this.#surroundings.act({ kind: 'grant', step: head.step, outputsMax });
   }
 
-  #outputsMaxOf(input: PendingInput<Payload>, room: number): number {
+  #outputsMaxOf(input: UnansweredInput<Payload>, room: number): number {
     if (this.#config.model !== 'decoupled') return 1;
     return input.outputs + Math.min(this.#config.outputsAheadMax, Math.max(0, room));
   }
 
-  #answer(input: PendingInput<Payload>): StreamError | undefined {
+  #answer(input: UnansweredInput<Payload>): StreamError | undefined {
     const { held, entry } = input;
     for (const [index, { payload }] of held.entries()) {
       const error = this.#give(input, payload, index === held.length - 1);
@@ -162,7 +167,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     return input.given < input.outputs ? this.#diverged(input, input.given + 1) : undefined;
   }
 
-  #give(input: PendingInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
+  #give(input: UnansweredInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
     input.given += 1;
     input.isClosed = isLast;
     if (input.given > input.outputs) {
@@ -181,7 +186,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     return this.#surroundings.isSame(journaled.payload, payload);
   }
 
-  #diverged({ entry, firstOutput }: PendingInput<Payload>, index: number): StreamError {
+  #diverged({ entry, firstOutput }: UnansweredInput<Payload>, index: number): StreamError {
     return streamError(
       'replay-diverged',
       `input ${entry.sequence} was run again, and its output ${firstOutput + index - 1} differs from the one that is journaled`,
