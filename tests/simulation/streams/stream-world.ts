@@ -106,8 +106,9 @@ export class StreamWorld {
     this.#linkCount += 1;
     const connection = new SimulatedConnection(this.#linkCount, client, host, this);
     this.timeline.after(this.random.next() * this.weather.linkMsMax, () => {
+      // A connection that broke before the router knew of it is never attached.
       if (host.isGone) connection.cut();
-      else host.attach(connection, resumeAfter);
+      else if (connection.isOpen) host.attach(connection, resumeAfter);
     });
     return connection;
   }
