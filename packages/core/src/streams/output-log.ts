@@ -107,11 +107,11 @@ export class OutputLog<Payload extends SizedPayload> {
     while (this.#forgotten < this.#acknowledged && this.retainedCount > 0) this.#forgetFirst();
   }
 
-  /** Keeps the last outputs within the limits, and all after the one that was sent last. */
-  forgetBeyond(outputsMax: number, bytesMax: number, sent: number): void {
+  /** Keeps the last outputs within the limits, and all after this one. */
+  forgetBeyond(outputsMax: number, bytesMax: number, handled: number): void {
     while (
       this.retainedCount > 1 &&
-      this.#forgotten < sent &&
+      this.#forgotten < handled &&
       (this.retainedCount > outputsMax || this.#retainedBytes > bytesMax)
     ) {
       this.#forgetFirst();

@@ -53,6 +53,8 @@ export class StreamDelivery<Payload extends SizedPayload> {
     this.close(streamError('stream-superseded', 'another client has resumed this stream'));
     this.#link = new StreamLink(event.link, this.#records.outputs, event);
     this.#isAttached = true;
+    // Outputs that a client has seen and never resumes before would otherwise be waited for, and nothing would be made.
+    if (event.isAcknowledging) this.#records.outputs.acknowledge(event.resumeAfter);
   }
 
   detach(): void {
@@ -75,15 +77,13 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   /** Sends what is durable and within the credit. `ending`: once it is durable. True: the link is over, by `ended`. */
   pump(inputCredit: FlowCredit, ending: EndingEntry | undefined): boolean {
+    this.#forget();
     const link = this.#isAttached && this.#records.committed >= 1 ? this.#link : undefined;
     if (link === undefined) return false;
     if (!link.isOpened) this.#sendOpened(link, inputCredit);
     else if (this.#records.acceptance.isNews(inputCredit)) this.tellAccepted(inputCredit);
     for (let output = link.takeNext(); output !== undefined; output = link.takeNext()) {
       this.#send({ kind: 'output', output });
-    }
-    if (!link.isAcknowledging) {
-      this.#records.outputs.forgetBeyond(this.#config.retainedOutputsMax, this.#config.retainedBytesMax, link.sent);
     }
     // Nobody waits for the outputs of a stream that was cancelled or has expired: its client may give no more credit.
     const isCutShort = ending?.outcome === 'cancelled' || ending?.outcome === 'expired';
@@ -103,6 +103,13 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   tellDraining(): void {
     if (this.#isAttached && this.#link?.isOpened === true) this.#send({ kind: 'draining' });
+  }
+
+  /** Also while there is no link: outputs are made as far as the last credit goes. */
+  #forget(): void {
+    if (this.#link === undefined || this.#link.isAcknowledging) return;
+    const { retainedOutputsMax, retainedBytesMax } = this.#config;
+    this.#records.outputs.forgetBeyond(retainedOutputsMax, retainedBytesMax, this.#link.handled);
   }
 
   #sendOpened(link: StreamLink<Payload>, inputCredit: FlowCredit): void {

@@ -32,3 +32,19 @@ export interface StreamError {
 export function streamError(code: StreamErrorCode, message: string): StreamError {
   return { code, message };
 }
+
+/** Those that name no value. */
+export const streamErrors = {
+  draining: streamError('draining', 'this server is shutting down; connect again and resume the stream'),
+  fenced: streamError('draining', 'another server has taken over the stream; connect again and resume it'),
+  unavailable: streamError('journal-unavailable', 'the journal is not available; resume the stream later'),
+  full: streamError('journal-full', 'the journal of the stream is full; acknowledge outputs sooner'),
+  expired: streamError('stream-expired', 'the time to live of the stream is over; open a new one'),
+  deadline: streamError('deadline-exceeded', 'the deadline of an input passed before it was answered'),
+  lost: streamError('worker-lost', 'the state of the model was lost with its worker; open a new stream'),
+  removed: streamError('stream-not-found', 'the stream has ended and is no longer kept; open a new one'),
+} as const;
+
+export function notResumedError(resumeWindowMs: number): StreamError {
+  return streamError('cancelled', `no client resumed the stream within ${resumeWindowMs} ms`);
+}

@@ -40,6 +40,11 @@ export class StreamLink<Payload extends SizedPayload> {
     return this.#sent;
   }
 
+  /** The last output that its credit counts from: those after it may be lost with the link. */
+  get handled(): number {
+    return this.#creditFrom;
+  }
+
   /** The client has handled outputs up to this one; those not sent on this link were sent on an earlier one. */
   renew(output: number, credit: FlowCredit | undefined): void {
     if (credit !== undefined) this.#setCredit(output, credit);

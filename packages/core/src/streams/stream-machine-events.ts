@@ -43,7 +43,7 @@ export type StreamMachineEvent<Payload> =
   | {
       readonly kind: 'attached';
       readonly link: LinkId;
-      /** The last output that the client has seen. It acknowledges nothing. */
+      /** The last output that the client has seen; one that acknowledges outputs acknowledges it by this. */
       readonly resumeAfter: number;
       /** Counted from `resumeAfter`. */
       readonly credit: FlowCredit;
@@ -53,7 +53,7 @@ export type StreamMachineEvent<Payload> =
   | { readonly kind: 'detached'; readonly link: LinkId }
   /** Without a link: from a client whose inputs come in calls of their own; `acceptedInput` says when it is durable. */
   | { readonly kind: 'input'; readonly link: LinkId | undefined; readonly input: ArrivedInput<Payload> }
-  /** Of a link that does not acknowledge it only renews the credit. */
+  /** Of a link that does not acknowledge it only renews the credit: the edge has written the outputs up to this one. */
   | {
       readonly kind: 'acknowledged';
       readonly link: LinkId | undefined;

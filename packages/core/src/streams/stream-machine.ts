@@ -6,21 +6,14 @@
  */
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
-import { UnansweredInput } from './pending-inputs.ts';
-import { ReorderWindow } from './reorder-window.ts';
 import { type RestoredStream, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
 import type { EndingEntry, EndingOutcome, OpeningEntry, SizedPayload, StreamEntry } from './stream-entries.ts';
-import { type StreamError, streamError } from './stream-errors.ts';
+import { notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
+import { StreamInputs } from './stream-inputs.ts';
 import { resolveStreamMachineConfig, type StreamMachineConfig } from './stream-machine-config.ts';
-import type {
-  ArrivedInput,
-  FlowCredit,
-  LinkId,
-  StreamMachineAction,
-  StreamMachineEvent,
-} from './stream-machine-events.ts';
-import { type AppliedInputs, StreamRecords } from './stream-records.ts';
+import type { ArrivedInput, LinkId, StreamMachineAction, StreamMachineEvent } from './stream-machine-events.ts';
+import { StreamRecords } from './stream-records.ts';
 import { StreamSteps } from './stream-steps.ts';
 
 export interface StreamMachineOptions<Payload> {
@@ -48,16 +41,13 @@ export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #opening: OpeningEntry<Payload>;
   readonly #records: StreamRecords<Payload>;
-  readonly #window: ReorderWindow<Payload>;
+  readonly #inputs: StreamInputs<Payload>;
   readonly #steps: StreamSteps<Payload>;
   readonly #delivery: StreamDelivery<Payload>;
   readonly #wakeUp = new WakeUp();
   #actions: StreamMachineAction<Payload>[] = [];
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
-  #finishedInput: number;
-  /** Infinity: not known yet. */
-  #lastInput: number;
   #nowMs: number;
   #ending: EndingEntry | undefined;
   #endingNumber = Number.POSITIVE_INFINITY;
@@ -77,22 +67,20 @@ export class StreamMachine<Payload extends SizedPayload> {
     const act = (action: StreamMachineAction<Payload>): void => void this.#actions.push(action);
     const records = new StreamRecords(config, stream, log, act);
     this.#records = records;
-    this.#window = new ReorderWindow(config, records.acceptance.accepted + 1, stream.lastInput, stream.eventTimeMax);
     this.#delivery = new StreamDelivery(config, records, act);
     this.#idleSince = nowMs;
-    this.#finishedInput = stream.finishedInput;
-    this.#lastInput = stream.lastInput;
     this.#nowMs = nowMs;
     const replayed = new Map(stream.replayed.map((output) => [output.sequence, output]));
     this.#steps = new StreamSteps(
       config,
       {
         act,
+        room: () => this.#delivery.room,
         give: (input, payload, isLast) => records.appendOutput(input, payload, isLast),
         takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed.get(sequence),
         isSame,
         noteFinished: (input) => {
-          this.#finishedInput = input.entry.sequence;
+          this.#inputs.noteFinished(input.entry.sequence);
           records.clock.noteFinished(this.#nowMs);
           for (let index = 0; index < input.outputs && replayed.size > 0; index++) {
             replayed.delete(input.firstOutput + index);
@@ -101,7 +89,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       },
       stream.state,
     );
-    for (const input of stream.pending) this.#steps.pending.add(input);
+    this.#inputs = new StreamInputs(config, stream, records, this.#steps.pending);
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
     this.#endingNumber = log.last;
@@ -134,7 +122,8 @@ export class StreamMachine<Payload extends SizedPayload> {
     const log = new LogAccount(resolved, entries, lastNumber);
     const machine = new StreamMachine(stream, log, resolved, isSame, nowMs);
     const hasBegun = stream.finishedInput > 0 || stream.pending.length > 0;
-    if (!resolved.isResumable && hasBegun && stream.finishedInput < stream.lastInput) machine.#end('failed', lostError);
+    if (!resolved.isResumable && hasBegun && stream.finishedInput < stream.lastInput)
+      machine.#end('failed', streamErrors.lost);
     machine.#proceed();
     return machine;
   }
@@ -173,8 +162,8 @@ export class StreamMachine<Payload extends SizedPayload> {
     const { pending, running } = this.#steps;
     const { outputs, entries, bytes } = this.#records;
     return {
-      waitingInputs: this.#window.inputs,
-      waitingBytes: this.#window.bytes,
+      waitingInputs: this.#inputs.window.inputs,
+      waitingBytes: this.#inputs.window.bytes,
       pendingInputs: pending.all.length,
       pendingBytes: pending.bytes,
       retainedOutputs: outputs.retainedCount,
@@ -182,14 +171,14 @@ export class StreamMachine<Payload extends SizedPayload> {
       runningSteps: running,
       logEntries: entries,
       logBytes: bytes,
-      lateInputs: this.#window.lateInputs,
+      lateInputs: this.#inputs.window.lateInputs,
     };
   }
 
   #note(event: StreamMachineEvent<Payload>): void {
     switch (event.kind) {
       case 'attached':
-        if (this.#isLeaving) this.#actions.push({ kind: 'close-link', link: event.link, error: drainingError });
+        if (this.#isLeaving) this.#actions.push({ kind: 'close-link', link: event.link, error: streamErrors.draining });
         else this.#delivery.attach(event);
         break;
       case 'detached':
@@ -244,13 +233,9 @@ export class StreamMachine<Payload extends SizedPayload> {
 
   #receive(input: ArrivedInput<Payload>): void {
     if (!this.#isWorking) return;
-    const outcome = this.#window.put(input);
-    if (outcome === 'known') this.#delivery.tellAccepted(this.#inputCredit());
+    const outcome = this.#inputs.window.put(input);
+    if (outcome === 'known') this.#delivery.tellAccepted(this.#inputs.credit);
     else if (outcome !== 'kept') this.#end('failed', outcome);
-  }
-
-  #inputCredit(): FlowCredit {
-    return this.#records.acceptance.creditOf(this.#finishedInput, this.#steps.pending.bytes);
   }
 
   #failIf(error: StreamError | undefined): void {
@@ -260,44 +245,19 @@ export class StreamMachine<Payload extends SizedPayload> {
   /** Does everything that can be done now. */
   #proceed(): void {
     if (this.#isWorking) this.#work();
-    if (this.#isWorking && this.#finishedInput >= this.#lastInput) this.#end('done', undefined);
-    if (this.#delivery.pump(this.#inputCredit(), this.ending)) this.#idleSince = this.#nowMs;
-    if (this.#isLeaving && this.#records.isAllCommitted) this.#stop(drainingError);
+    if (this.#isWorking && this.#inputs.isAllFinished) this.#end('done', undefined);
+    if (this.#delivery.pump(this.#inputs.credit, this.ending)) this.#idleSince = this.#nowMs;
+    if (this.#isLeaving && this.#records.isAllCommitted) this.#stop(streamErrors.draining);
     if (this.#over === undefined) this.#expire();
     if (this.#over === undefined) this.#askToWake();
   }
 
   #work(): void {
-    this.#applyInputs();
+    this.#inputs.apply();
     this.#failIf(this.#steps.settle());
     if (this.#ending !== undefined) return;
-    this.#steps.begin(this.#delivery.room);
-    this.#records.checkpointIfDue(this.#applied(), this.#nowMs);
-  }
-
-  #applyInputs(): void {
-    const { pending } = this.#steps;
-    const { pendingInputsMax, pendingBytesMax } = this.#config;
-    for (let next = this.#window.peek(); next !== undefined; next = this.#window.peek()) {
-      const { input, isDropped } = next;
-      const bytes = input.payload?.byteLength ?? 0;
-      // Those that are not durable yet count as well, also if their steps are done.
-      const inputs = Math.max(pending.all.length, this.#records.acceptance.uncommitted);
-      if (inputs >= pendingInputsMax || (pending.bytes > 0 && pending.bytes + bytes > pendingBytesMax)) return;
-      this.#window.take();
-      const { sequence, payload, isLast, eventTime } = input;
-      const entry = { kind: 'input', sequence, payload, isLast, eventTime, isDropped } as const;
-      this.#records.appendInput(entry);
-      pending.add(new UnansweredInput(entry, input.deadlineAt));
-      if (isLast) this.#lastInput = sequence;
-    }
-  }
-
-  #applied(): AppliedInputs<Payload> {
-    const { pending, state } = this.#steps;
-    const finishedInput = this.#finishedInput;
-    const isEndOfInput = finishedInput >= this.#lastInput;
-    return { finishedInput, isEndOfInput, state, pending, eventTimeMax: this.#window.eventTimeMax };
+    this.#steps.begin();
+    this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state), this.#nowMs);
   }
 
   #commit(number: number): void {
@@ -309,19 +269,21 @@ export class StreamMachine<Payload extends SizedPayload> {
   #refused(reason: 'full' | 'fenced' | 'unavailable', number: number): void {
     // Refusals of entries that were taken back follow the first one.
     if (number !== this.#records.committed + 1 && reason === 'full') return;
-    if (reason !== 'full' || this.#isLeaving || this.#ending?.error === fullError) {
-      this.#stop(reason === 'full' ? fullError : reason === 'fenced' ? fencedError : unavailableError);
+    if (reason !== 'full' || this.#isLeaving || this.#ending?.error === streamErrors.full) {
+      this.#stop(
+        reason === 'full' ? streamErrors.full : reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable,
+      );
       return;
     }
     this.#records.rollBack();
     this.#ending = undefined;
-    this.#end('failed', fullError);
+    this.#end('failed', streamErrors.full);
   }
 
   #end(outcome: EndingOutcome, error: StreamError | undefined): void {
     if (!this.#isWorking) return;
     this.#steps.cancelAll();
-    this.#window.clear();
+    this.#inputs.window.clear();
     this.#ending = { kind: 'ending', outcome, error, outputs: this.#records.outputs.last };
     this.#endingNumber = this.#records.append(this.#ending);
   }
@@ -330,9 +292,10 @@ export class StreamMachine<Payload extends SizedPayload> {
   #leave(): void {
     if (this.#isLeaving) return;
     this.#delivery.tellDraining();
-    if (this.#isWorking && this.#records.clock.hasProgress) this.#records.checkpoint(this.#applied());
+    if (this.#isWorking && this.#records.clock.hasProgress)
+      this.#records.checkpoint(this.#inputs.appliedWith(this.#steps.state));
     this.#steps.cancelAll();
-    this.#window.clear();
+    this.#inputs.window.clear();
     this.#isLeaving = true;
   }
 
@@ -340,7 +303,7 @@ export class StreamMachine<Payload extends SizedPayload> {
   #stop(error: StreamError): void {
     this.#over = error;
     this.#steps.cancelAll();
-    this.#window.clear();
+    this.#inputs.window.clear();
     this.#delivery.close(error);
     this.#actions.push({ kind: 'release', error });
   }
@@ -348,12 +311,13 @@ export class StreamMachine<Payload extends SizedPayload> {
   #expire(): void {
     if (this.#over !== undefined) return;
     if (this.#isWorking) {
-      if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', expiredError);
-      else if (this.#nowMs >= this.#resumableUntil) this.#end('cancelled', this.#notResumedError());
-      else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', deadlineError);
+      if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
+      else if (this.#nowMs >= this.#resumableUntil)
+        this.#end('cancelled', notResumedError(this.#config.resumeWindowMs));
+      else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
     } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
-      this.#over = streamError('stream-not-found', 'the stream has ended and is no longer kept; open a new one');
-      this.#delivery.close(expiredError);
+      this.#over = streamErrors.removed;
+      this.#delivery.close(streamErrors.expired);
       this.#actions.push({ kind: 'finished', expiresAt: this.#opening.expiresAt });
     }
   }
@@ -363,13 +327,9 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#delivery.isAttached ? Number.POSITIVE_INFINITY : this.#idleSince + this.#config.resumeWindowMs;
   }
 
-  #notResumedError(): StreamError {
-    return streamError('cancelled', `no client resumed the stream within ${this.#config.resumeWindowMs} ms`);
-  }
-
   #askToWake(): void {
-    const isOpen = this.#ending === undefined || this.ending !== undefined;
-    // Until the ending is durable nothing else can become due.
+    // Until the ending is durable nothing else can become due, and a router that leaves waits for the journal only.
+    const isOpen = !this.#isLeaving && (this.#ending === undefined || this.ending !== undefined);
     let dueAt = isOpen ? Math.min(this.#opening.expiresAt, this.#resumableUntil) : Number.POSITIVE_INFINITY;
     if (this.#isWorking) dueAt = Math.min(dueAt, this.#checkpointAt, this.#steps.pending.deadlineAt);
     const wakeAt = this.#wakeUp.takeTime(dueAt, this.#nowMs);
@@ -380,11 +340,3 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#steps.pending.isReplaying ? Number.POSITIVE_INFINITY : this.#records.clock.dueAt;
   }
 }
-
-const drainingError = streamError('draining', 'this server is shutting down; connect again and resume the stream');
-const fencedError = streamError('draining', 'another server has taken over the stream; connect again and resume it');
-const unavailableError = streamError('journal-unavailable', 'the journal is not available; resume the stream later');
-const fullError = streamError('journal-full', 'the journal of the stream is full; acknowledge outputs sooner');
-const expiredError = streamError('stream-expired', 'the time to live of the stream is over; open a new one');
-const deadlineError = streamError('deadline-exceeded', 'the deadline of an input passed before it was answered');
-const lostError = streamError('worker-lost', 'the state of the model was lost with its worker; open a new stream');

@@ -117,10 +117,9 @@ export class StreamRecords<Payload extends SizedPayload> {
       acknowledgedOutput: this.outputs.acknowledged,
       eventTimeMax: applied.eventTimeMax,
     };
-    const isStale = this.#isStale(applied);
     this.append(entry);
     this.clock.noteCheckpoint();
-    if (!isStale) return;
+    if (!this.#isStale(applied)) return;
     const inputs = pending.all.map((input) => input.entry);
     this.#log.planTrim([this.#opening, entry, ...this.outputs.retained(), ...inputs]);
   }

@@ -12,6 +12,8 @@ import type { StreamMachineAction, StreamMachineEvent, StreamStepId } from './st
 /** What steps need of the stream. */
 export interface StepSurroundings<Payload> {
   act(action: StreamMachineAction<Payload>): void;
+  /** Outputs that may be made now, beyond those that are numbered. */
+  room(): number;
   /** Numbers the output and has it journaled; its sequence. */
   give(input: number, payload: Payload | undefined, isLast: boolean): number;
   /** The output of this number as it was journaled, if that is still known. */
@@ -47,7 +49,8 @@ export class StreamSteps<Payload extends SizedPayload> {
   }
 
   /** Begins steps as far as the client has room for outputs. */
-  begin(room: number): void {
+  begin(): void {
+    const room = this.#surroundings.room();
     const stepsMax = this.#config.model === 'independent' ? this.#config.stepsMax : 1;
     let left = room;
     for (const input of this.pending.all.slice(0, stepsMax)) {
@@ -82,6 +85,8 @@ export class StreamSteps<Payload extends SizedPayload> {
   /** Answers the oldest inputs as far as their steps are done. */
   settle(): StreamError | undefined {
     for (let head = this.pending.head; head?.isDone === true; head = this.pending.head) {
+      // A dropped input gets an output as well, although no step had to wait for room.
+      if (head.entry.isDropped && !head.isAnswered && this.#surroundings.room() < 1) return undefined;
       const error = this.#answer(head);
       if (error !== undefined) return error;
       if (head.entry.payload !== undefined && !head.entry.isDropped) this.#state = head.state;
@@ -94,6 +99,7 @@ export class StreamSteps<Payload extends SizedPayload> {
   fail(event: StreamMachineEvent<Payload> & { kind: 'step-failed' }): StreamError | undefined {
     const input = this.pending.take(event.step);
     if (input === undefined) return undefined;
+    input.forgetAttempt();
     if (!event.hasWorkerDied) return event.error;
     if (!this.#config.isResumable) {
       return streamError('worker-lost', 'the worker died, and the model cannot run an input again; open a new stream');
@@ -107,7 +113,6 @@ export class StreamSteps<Payload extends SizedPayload> {
       );
     }
     input.isAlone = true;
-    input.forgetAttempt();
     return undefined;
   }
 
