@@ -115,14 +115,14 @@ export class WebSocketTimes extends WheelEntry {
   #checkInput(nowMs: number): void {
     const connection = this.#connection;
     const { limits } = connection.host;
-    if (!connection.isStarved) this.#starvedMs = -1;
+    if (!connection.input.isStarved) this.#starvedMs = -1;
     else if (this.#starvedMs < 0) this.#starvedMs = nowMs;
-    else if (nowMs - this.#starvedMs >= limits.memoryWaitMsMax) connection.refuseMemory();
-    if (connection.isInputHeld) {
+    else if (nowMs - this.#starvedMs >= limits.memoryWaitMsMax) connection.input.refuse();
+    if (connection.input.isHeld) {
       this.onInputResumed();
       return;
     }
-    if (!connection.isMessageAwaited) {
+    if (!connection.input.isMessageAwaited) {
       this.#arrivingMs = -1;
       this.#restartRate(nowMs);
     } else if (!this.#isMessageComing(nowMs)) {
