@@ -5,7 +5,7 @@
 import { serveWire } from '@millrace/http';
 import { requireWebSocket, resolveWebSocketConfig, upgradeToWebSocket } from '@millrace/http/websocket';
 
-const config = resolveWebSocketConfig({ subprotocols: ['echo'], fragmentsMax: 65_536 });
+const config = resolveWebSocketConfig({ subprotocols: ['echo'], fragmentsMax: 131_072 });
 const server = await serveWire(requireWebSocket, {
   onUpgrade: (exchange) =>
     upgradeToWebSocket(exchange, config, (connection) => ({
