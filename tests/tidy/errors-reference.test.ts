@@ -1,4 +1,11 @@
-import { type ErrorKind, errorCatalogue, grpcStatus, type RetryAdvice } from '@millrace/protocol';
+import {
+  closeCodeOf,
+  type ErrorCode,
+  type ErrorKind,
+  errorCatalogue,
+  grpcStatus,
+  type RetryAdvice,
+} from '@millrace/protocol';
 import { expect, test } from 'vitest';
 
 const advice: Readonly<Record<RetryAdvice, string>> = {
@@ -8,19 +15,19 @@ const advice: Readonly<Record<RetryAdvice, string>> = {
   resume: 'Resume the stream after the last output that arrived.',
 };
 
-function entry(code: string, kind: ErrorKind): string {
+function entry(code: ErrorCode, kind: ErrorKind): string {
   return [
     `## ${code}`,
     '',
     kind.meaning,
     '',
-    `- Number ${kind.number}, HTTP ${kind.http}, gRPC ${kind.grpc} (${grpcStatus[kind.grpc]})`,
+    `- Number ${kind.number}, HTTP ${kind.http}, gRPC ${kind.grpc} (${grpcStatus[kind.grpc]}), WebSocket ${closeCodeOf(code)}`,
     `- ${advice[kind.retry]} (\`${kind.retry}\`)`,
     '',
   ].join('\n');
 }
 
-const kinds: [string, ErrorKind][] = Object.entries(errorCatalogue);
+const kinds = Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][];
 
 const reference = [
   '# Errors',
@@ -31,12 +38,14 @@ const reference = [
   '`millrace_failures_total` and the heading here. The message of an error says more than its code; programs should',
   'decide by the code.',
   '',
-  'The number is what a worker sends for the code: see [dispatch.md](dispatch.md#errors). It never changes.',
+  'The number is what a worker sends for the code: see [dispatch.md](dispatch.md#errors). It never changes. A WebSocket is',
+  'closed with the code of its protocol that says the same, otherwise with 4000 and the number.',
   '',
-  '| Code | Number | HTTP | gRPC | Retry |',
-  '|---|---|---|---|---|',
+  '| Code | Number | HTTP | gRPC | WebSocket | Retry |',
+  '|---|---|---|---|---|---|',
   ...kinds.map(
-    ([code, kind]) => `| [\`${code}\`](#${code}) | ${kind.number} | ${kind.http} | ${kind.grpc} | ${kind.retry} |`,
+    ([code, kind]) =>
+      `| [\`${code}\`](#${code}) | ${kind.number} | ${kind.http} | ${kind.grpc} | ${closeCodeOf(code)} | ${kind.retry} |`,
   ),
   '',
   ...kinds.map(([code, kind]) => entry(code, kind)),

@@ -24,6 +24,7 @@ const fences: Readonly<Record<string, string>> = {
   sharp: 'worker',
   amaro: 'worker',
   pino: 'millrace',
+  ws: 'http',
 };
 
 const files = sourceFiles();

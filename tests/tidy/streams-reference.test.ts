@@ -124,7 +124,7 @@ const headings: Readonly<Record<string, string>> = {
 
 test('the tables of fields are those of the contract', () => {
   const messages = [...contract.matchAll(/^message (\w+) \{\n(.*?)^\}/gms)];
-  expect(messages.map(([, name]) => name).sort()).toEqual(
+  expect(messages.map(([, name]) => name).toSorted()).toEqual(
     [...Object.keys(headings), 'ClientFrame', 'CollectResponse', 'GenerateRequest', 'ServerFrame', 'Token'].sort(),
   );
   for (const [, name, body] of messages) {

@@ -31,9 +31,9 @@ export {
   type HttpServerOptions,
   type HttpTlsOptions,
   type ListeningServer,
-  type OnUpgrade,
   serveHttp,
   serveWire,
 } from './wire/serve.ts';
 export { TurnGate } from './wire/turn-gate.ts';
+export type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from './wire/upgrade.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

@@ -1,6 +1,7 @@
 export * from './alignment.ts';
 export * from './bytes-elements.ts';
 export * from './cancellation.ts';
+export * from './close-codes.ts';
 export * from './copy-of.ts';
 export * from './datatypes.ts';
 export * from './dispatch/decode-frame.ts';

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpRequest } from '../exchange.ts';
+import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
+import type { Connection } from '../wire/transport.ts';
+import type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from '../wire/upgrade.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { drainQuietMs } from './connection-times.ts';
 import { answerPath, converseHttp1, echo, get, post } from './testing/conversation.ts';
@@ -226,32 +228,90 @@ describe('bodies', () => {
 describe('upgrades', () => {
   const ask = get('/socket', 'Connection: Upgrade\r\n', 'Upgrade: websocket\r\n');
 
-  test('an upgraded connection is handed over with the bytes that followed the request', () => {
-    const offers: [HttpRequest, Uint8Array][] = [];
-    const { receive, said, transport } = converseHttp1(answerPath, {}, (request, head) => {
-      offers.push([request, head]);
-      return true;
-    });
-    receive(`${ask}frames`);
-    receive('more');
-    expect(offers.map(([request, head]) => [request.path, Buffer.from(head).toString()])).toEqual([
-      ['/socket', 'frames'],
-    ]);
-    expect(said()).toBe('');
+  /** A connection that takes over, and notes what it is told. */
+  function successor() {
+    const heard: string[] = [];
+    const taken: UpgradedTransport[] = [];
+    const connection: Connection = {
+      receive: (bytes) => heard.push(bytes.toString()),
+      receiveEnd: () => heard.push('end'),
+      onWritable: () => {},
+      onClosed: () => heard.push('closed'),
+      flush: () => {},
+      drain: () => {},
+      endIdle: () => {},
+      idleSinceMs: 0,
+    };
+    const upgrade: ProtocolUpgrade = {
+      take: (upgraded) => {
+        taken.push(upgraded);
+        return connection;
+      },
+    };
+    return { heard, taken, connection, upgrade };
+  }
+
+  test('an upgraded connection is left to its successor, with the bytes that followed the request', () => {
+    const { heard, taken, connection: next, upgrade } = successor();
+    const switched: Connection[] = [];
+    const asked: string[] = [];
+    const memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
+    const { receive, said, transport } = converseHttp1(
+      answerPath,
+      {},
+      {
+        onUpgrade: ({ path }) => {
+          asked.push(path);
+          return upgrade;
+        },
+        switchTo: (connection) => switched.push(connection),
+      },
+      { memory },
+    );
+    receive(`${get('/before')}${ask}frames`);
+    expect(asked).toEqual(['/socket']);
+    expect(switched.map((one) => one === next)).toEqual([true]);
+    expect(heard).toEqual(['frames']);
+    expect(said()).toMatch(/\r\n\r\n\/before$/);
     expect(transport.isEnded).toBe(false);
+    // The request holds nothing any more; the connection's memory is closed by the successor.
+    expect([memory.usedBytes, memory.closedConnections]).toEqual([0, 0]);
+    taken[0]?.release();
+    expect(memory.closedConnections).toBe(1);
   });
 
-  test('a declined upgrade is an ordinary request', () => {
-    const { receive, said } = converseHttp1(answerPath, {}, () => false);
+  const switchTo = () => {};
+
+  test('an upgrade that nobody takes is an ordinary request', () => {
+    const { receive, said } = converseHttp1(answerPath, {}, { onUpgrade: () => undefined, switchTo });
     receive(ask);
     expect(said()).toContain('\r\n\r\n/socket');
   });
 
+  test('a refused upgrade is answered with the reason, and the connection stays HTTP/1.1', () => {
+    const onUpgrade: OnUpgrade = () => (exchange) => exchange.answer(426, [], Buffer.from('why'), undefined, undefined);
+    const { receive, said } = converseHttp1(answerPath, {}, { onUpgrade, switchTo });
+    receive(`${ask}${get('/after')}`);
+    const [refused = '', after = ''] = said().split(/(?<=why)/);
+    expect(refused).toMatch(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
+    expect(refused).toContain('upgrade: websocket\r\nconnection: upgrade\r\n');
+    expect(after).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\/after$/s);
+  });
+
   test('a request with a body is never an upgrade', () => {
-    const { receive, said } = converseHttp1(echo, {}, () => true);
+    const { receive, said } = converseHttp1(echo, {}, { onUpgrade: () => successor().upgrade, switchTo });
     receive(post('Connection: upgrade\r\n', 'Upgrade: websocket\r\n', 'Content-Length: 2\r\n'));
     receive('ab');
     expect(said()).toContain('\r\n\r\nab');
+  });
+
+  test('a connection that drains begins no other protocol', () => {
+    const { taken, upgrade } = successor();
+    const { connection, receive, said } = converseHttp1(answerPath, {}, { onUpgrade: () => upgrade, switchTo });
+    connection.drain();
+    receive(ask);
+    expect(said()).toContain('\r\n\r\n/socket');
+    expect(taken.length).toBe(0);
   });
 });
 

@@ -2,14 +2,14 @@
  * The server's end of an HTTP/1.1 connection (RFC 9112): bytes in by `receive`, bytes out through the transport, one
  * request at a time to the host's handler. Pipelined requests wait, so answers keep their order.
  */
-import type { HeaderList, HttpRequest } from '../exchange.ts';
+import type { HeaderList } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory, MemoryHolder, MemoryLease } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
-import { SeamRequest } from '../wire/seam-request.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
+import type { OnUpgrade, ProtocolUpgrade } from '../wire/upgrade.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { Http1Times } from './connection-times.ts';
 import { Http1Exchange } from './exchange.ts';
@@ -18,8 +18,11 @@ import { type Http1Head, notHttp } from './request-head.ts';
 import { RequestReader, type RequestSink } from './request-reader.ts';
 import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from './response-head.ts';
 
-/** Offers the connection to another protocol; false when it stays HTTP/1.1. */
-export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
+export interface UpgradeSeam {
+  readonly onUpgrade: OnUpgrade;
+  /** The transport belongs to this connection from now on. */
+  readonly switchTo: (connection: Connection) => void;
+}
 
 /** Arrived bytes are counted whether there is memory for them or not, so nothing waits. */
 const waitsForNothing: MemoryHolder = { onMemory: () => {} };
@@ -32,7 +35,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   readonly #times: Http1Times;
   readonly #heads = new ResponseHeads();
   readonly #late = new LateBytes();
-  readonly #offerUpgrade: OfferUpgrade | undefined;
+  readonly #upgrades: UpgradeSeam | undefined;
   readonly #memory: ConnectionMemory;
   /** Lease for bytes behind the request that is being answered; undefined until there were any. */
   #pipelined: MemoryLease | undefined = undefined;
@@ -51,10 +54,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   #isRoomAwaited: boolean = false;
   isClosed: boolean = false;
 
-  constructor(host: ConnectionHost, transport: Transport, offerUpgrade?: OfferUpgrade) {
+  constructor(host: ConnectionHost, transport: Transport, upgrades?: UpgradeSeam) {
     this.host = host;
     this.transport = transport;
-    this.#offerUpgrade = offerUpgrade;
+    this.#upgrades = upgrades;
     this.#memory = host.memory.connection(transport.peer.owner);
     this.#output = new Output(host.arena, transport);
     this.#reader = new RequestReader(this, host.limits);
@@ -112,23 +115,33 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   onHead(head: Http1Head, bytes: Buffer, end: number): void {
     const memory = memoryFor(this.host, this.#memory, head.headers, this.transport.peer);
     const exchange = new Http1Exchange(this, head, memory);
-    if (head.isUpgrade && this.#isUpgraded(exchange, bytes.subarray(end))) return;
+    // A connection that is about to close does not begin another protocol.
+    const isOffered = head.isUpgrade && !this.#isDraining && !this.#isClosing;
+    const decision = isOffered ? this.#upgrades?.onUpgrade(exchange) : undefined;
+    if (decision !== undefined && typeof decision !== 'function') {
+      this.#upgrade(decision, exchange, memory, bytes.subarray(end));
+      return;
+    }
     this.#exchange = exchange;
     this.#discardedBytes = 0;
     if (!this.#reader.isInBody) exchange.acceptEnd(noFields);
     this.#times.onBodyBegins();
-    this.host.handler(exchange);
+    const handler = decision ?? this.host.handler;
+    handler(exchange);
   }
 
-  #isUpgraded(exchange: Http1Exchange, rest: Buffer): boolean {
-    if (this.#offerUpgrade === undefined) return false;
+  /** Leaves the transport to the connection of another protocol, with the bytes that came behind the request. */
+  #upgrade(upgrade: ProtocolUpgrade, exchange: Http1Exchange, memory: ConnectionMemory, rest: Buffer): void {
+    const { host, transport } = this;
+    const own = this.#memory;
     this.flush();
-    const isTaken: boolean = this.#offerUpgrade(new SeamRequest(exchange), Buffer.from(rest));
-    if (!isTaken) return false;
-    this.isClosed = true;
     this.#reader.stop();
     this.#times.stop();
-    return true;
+    this.isClosed = true;
+    exchange.memory.end();
+    const next = upgrade.take({ host, transport, memory, release: () => own.close() });
+    this.#upgrades?.switchTo(next);
+    if (rest.length > 0) next.receive(rest);
   }
 
   onData(piece: Buffer): void {

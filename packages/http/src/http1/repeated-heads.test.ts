@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WireHandler } from '../wire/wire-exchange.ts';
+import type { UpgradeSeam } from './connection.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
 import { converseHttp1 } from './testing/conversation.ts';
 
@@ -76,10 +77,12 @@ function answering(log: string[], later: (() => void)[]): WireHandler {
   };
 }
 
+const noUpgrades: UpgradeSeam = { onUpgrade: () => undefined, switchTo: () => {} };
+
 function goesOn(wire: string, cuts: readonly number[]): object {
   const log: string[] = [];
   const later: (() => void)[] = [];
-  const { receive, said, transport } = converseHttp1(answering(log, later), {}, () => false);
+  const { receive, said, transport } = converseHttp1(answering(log, later), {}, noUpgrades);
   let at = 0;
   const answerLater = () => {
     for (const answer of later.splice(0)) answer();

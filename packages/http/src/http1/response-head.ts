@@ -22,7 +22,10 @@ export function responseHead(
   let head = `HTTP/1.1 ${status} ${statusTexts.get(status) ?? ''}\r\n${fieldLines(headers)}`;
   if (framing === 'length') head += `content-length: ${lengthBytes}\r\n`;
   else if (framing === 'chunked') head += 'transfer-encoding: chunked\r\n';
-  if (connectionOption !== '') head += `connection: ${connectionOption}\r\n`;
+  if (status === 426) {
+    // A 426 must name the protocol (RFC 9110, 15.5.22), and there is one that connections are upgraded to.
+    head += `upgrade: websocket\r\nconnection: ${connectionOption === '' ? 'upgrade' : `upgrade, ${connectionOption}`}\r\n`;
+  } else if (connectionOption !== '') head += `connection: ${connectionOption}\r\n`;
   return `${head}date: ${date}\r\n\r\n`;
 }
 

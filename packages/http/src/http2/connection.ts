@@ -7,6 +7,7 @@ import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
+import { TokenBucket } from '../wire/token-bucket.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
@@ -18,7 +19,6 @@ import { clientPreface, errorCode, frameFlag, frameType, type Http2ErrorCode, st
 import { RequestReceiver } from './request-receiver.ts';
 import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** Control frames that a client may send in addition for each answered request. */
 const tokensPerRequest = 4;

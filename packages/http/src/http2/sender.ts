@@ -6,12 +6,12 @@ import type { HeaderList } from '../exchange.ts';
 import { HpackEncoder } from '../hpack/encoder.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
 import { copiedBytesMax, type Output } from '../wire/output.ts';
+import type { TokenBucket } from '../wire/token-bucket.ts';
 import type { AnswerBody } from '../wire/wire-exchange.ts';
 import { frameFlag, frameType, http2FrameHeaderBytes, windowBytesDefault, writeFrameHeader } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
 import type { Http2Stream } from './stream.ts';
 import { StreamQueue } from './stream-queue.ts';
-import type { TokenBucket } from './token-bucket.ts';
 
 /** Frames are no larger than this even if the client accepts more: one stream must not delay the others. */
 const frameBytesSentMax = 65_536;

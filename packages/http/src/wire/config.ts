@@ -57,9 +57,9 @@ export const httpLimits = {
   responseBytesPerSecondMin: { default: 240, min: 0, max: unlimited },
   /** How long a connection without a request is kept. */
   idleMsMax: { default: 300_000, min: 100, max: unlimited },
-  /** HTTP/2: silence after which the client is pinged. */
+  /** HTTP/2 and WebSocket: silence after which the client is pinged. */
   keepAlivePingMs: { default: 60_000, min: 100, max: unlimited },
-  /** HTTP/2: how long the answer to that ping may take. */
+  /** HTTP/2 and WebSocket: how long the answer to that ping may take. */
   keepAliveTimeoutMs: { default: 20_000, min: 100, max: unlimited },
   /** HTTP/2: a client that pings more often than this while nothing is sent to it gets a strike. */
   pingIntervalMsMin: { default: 10_000, min: 0, max: unlimited },
@@ -85,7 +85,7 @@ export const httpLimits = {
   /** HTTP/2: streams a client may reset, or cause us to reset, in a burst and then per second. */
   resetsBurstMax: { default: 500, min: 1, max: unlimited },
   resetsPerSecondMax: { default: 50, min: 1, max: unlimited },
-  /** HTTP/2: frames that advance no request, in a burst and then per second. */
+  /** HTTP/2: frames that advance no request; WebSocket: control frames. In a burst and then per second. */
   controlFramesBurstMax: { default: 2_000, min: 10, max: unlimited },
   controlFramesPerSecondMax: { default: 500, min: 1, max: unlimited },
   /** HTTP/1.1: how many bytes of an unread body are discarded to keep the connection open. */

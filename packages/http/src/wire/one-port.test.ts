@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpResponse, HttpServer, Peer } from '../exchange.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { type HttpServerOptions, serveHttp, serveWire } from './serve.ts';
+import { echoUpgrade } from './testing/echo-upgrade.ts';
 
 const { cert: certificate, key } = testAuthority('localhost');
 
@@ -165,19 +166,14 @@ describe('client certificates', () => {
   });
 });
 
-test('an upgrade hands the socket over, with the bytes that followed the request', async () => {
+test('an upgrade leaves the connection to another protocol, with the bytes that followed the request', async () => {
   const target = await serve(version, {
-    onUpgrade: (request, socket, head) => {
-      if (request.headers.get('upgrade') !== 'echo') return false;
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\n\r\n${request.path} ${Buffer.from(head).toString()}`);
-      socket.on('data', (piece: Buffer) => socket.end(piece));
-      return true;
-    },
+    onUpgrade: ({ headers, path }) => (headers.get('upgrade') === 'echo' ? echoUpgrade(`${path} `) : undefined),
   });
   const client = connect(target.port, target.host);
   const heard = say(client, 'GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nfirst');
-  client.once('data', () => client.write(' second'));
-  expect(await heard).toBe('HTTP/1.1 101 Switching Protocols\r\n\r\n/chat first second');
+  client.once('data', () => client.write(' second.'));
+  expect(await heard).toBe('HTTP/1.1 101 Switching Protocols\r\n\r\n/chat first second.');
   const declined = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: other\r\n\r\n';
   expect(await say(connect(target.port, target.host), declined)).toMatch(/\r\n\r\n1\.1$/);
 });

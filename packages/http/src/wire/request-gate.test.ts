@@ -8,6 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { HttpServer } from '../exchange.ts';
 import type { RequestGate } from './request-gate.ts';
 import { type HttpServerOptions, serveWire } from './serve.ts';
+import { echoUpgrade } from './testing/echo-upgrade.ts';
 
 let server: HttpServer | undefined;
 let served: string[] = [];
@@ -51,14 +52,13 @@ test('an upgrade that the gate refuses is offered to nobody', async () => {
   const offered: string[] = [];
   await open({
     gate,
-    onUpgrade: ({ path }, socket) => {
+    onUpgrade: ({ path }) => {
       offered.push(path);
-      socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-      return true;
+      return echoUpgrade('');
     },
   });
   const upgrade = (path: string) =>
-    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`;
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: echo\r\n\r\n.`;
   expect(await say(upgrade('/closed'))).toMatch(/^HTTP\/1\.1 403 /);
   expect(await say(upgrade('/open'))).toMatch(/^HTTP\/1\.1 101 /);
   expect(offered).toEqual(['/open']);

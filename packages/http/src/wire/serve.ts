@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions, Server as TlsServer } from 'node:tls';
 import { ConfigError } from '@millrace/protocol';
 import type { OnHandlerError } from '../answer.ts';
-import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
+import type { HttpHandler, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
@@ -16,18 +15,11 @@ import type { LimitedConnection } from './limited-connection.ts';
 import type { ServerMemory } from './memory.ts';
 import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
-import { SeamRequest } from './seam-request.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
+import type { OnUpgrade } from './upgrade.ts';
 import type { WireHandler } from './wire-exchange.ts';
-
-/**
- * Takes over an HTTP/1.1 connection whose client asked for another protocol. `head` is what came behind the request.
- * False declines: the request is then served as if it had not asked. The socket continues to read: listen to it or
- * pause it before returning. The new owner must end it, and `drain` waits for that.
- */
-export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array) => boolean;
 
 /** Certificates and the like, as `node:tls` takes them; ALPN is the server's own. */
 export type HttpTlsOptions = Omit<TlsOptions, 'ALPNProtocols' | 'ALPNCallback'>;
@@ -44,6 +36,7 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
   /** Asked about every request, upgrades included; if left out, all are served. */
   readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
+  /** Asked about requests for another protocol that the gate lets pass; if left out, they are served as any other. */
   readonly onUpgrade?: OnUpgrade | undefined;
   /** Told of failures that clients do not see; if left out, they become process warnings. */
   readonly onError?: OnHandlerError | undefined;
@@ -260,12 +253,12 @@ class WireServer implements ListeningServer {
   #http1(transport: SocketTransport): Connection {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
-    return new Http1Connection(this.#shared, transport, (request, head) => {
+    return new Http1Connection(this.#shared, transport, {
       // A request that the gate refuses is not offered: it is served as any other, and the gate answers it there.
-      if (request instanceof SeamRequest && this.#gate?.(request.exchange) !== undefined) return false;
-      const isTaken: boolean = onUpgrade(request, transport.release(), head);
-      if (!isTaken) transport.attach();
-      return isTaken;
+      onUpgrade: (exchange) => (this.#gate?.(exchange) === undefined ? onUpgrade(exchange) : undefined),
+      switchTo: (connection) => {
+        transport.connection = connection;
+      },
     });
   }
 

@@ -46,12 +46,6 @@ export class SocketTransport implements Transport {
     this.connection = connectionFor(this);
     (socket as WiredSocket)[wired] = this;
     socket.on('close', onClose);
-    this.attach();
-  }
-
-  /** Listens to the socket; also again after a `release` that was declined. */
-  attach(): void {
-    const socket = this.socket;
     socket.on('data', onData);
     socket.on('end', onEnd);
     socket.on('drain', onDrain);
@@ -108,16 +102,6 @@ export class SocketTransport implements Transport {
 
   destroy(): void {
     this.socket.destroy();
-  }
-
-  /** Leaves the socket to a new owner, who must listen before the next tick or pause it: it continues to read. */
-  release(): Socket {
-    const socket = this.socket;
-    socket.off('data', onData);
-    socket.off('end', onEnd);
-    socket.off('drain', onDrain);
-    socket.off('error', onError);
-    return socket;
   }
 
   onClosed(): void {

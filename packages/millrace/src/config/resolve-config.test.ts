@@ -246,14 +246,14 @@ test.each<[string, Sources, string[]]>([
     'a list instead of groups',
     { yaml: '- a\n' },
     [
-      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, streams, cache, worker)',
     ],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
     [
-      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, streams, cache, worker)',
     ],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],

@@ -4,17 +4,17 @@ import type { HostParts } from '../../wire/connection-host.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
 import type { WireHandler } from '../../wire/wire-exchange.ts';
-import { Http1Connection, type OfferUpgrade } from '../connection.ts';
+import { Http1Connection, type UpgradeSeam } from '../connection.ts';
 
 export function converseHttp1(
   handler: WireHandler,
   options: HttpLimitOptions = {},
-  offerUpgrade?: OfferUpgrade,
+  upgrades?: UpgradeSeam,
   parts: HostParts = {},
 ) {
   const host = new MemoryHost(handler, options, parts);
   const transport = new MemoryTransport();
-  const connection = new Http1Connection(host, transport, offerUpgrade);
+  const connection = new Http1Connection(host, transport, upgrades);
   return {
     host,
     transport,

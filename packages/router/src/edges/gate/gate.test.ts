@@ -299,3 +299,27 @@ describe('where management is not served', () => {
     expect(refused).toEqual([]);
   });
 });
+
+test('a page may open a WebSocket where it may call the server, and upgrades name a host of this server', async () => {
+  const gate = createGate({ hosts: loopback, origins: ['https://listed.example'], onRefused: () => {} });
+  const offered: string[] = [];
+  server = await serveWire((exchange) => exchange.answer(200, [], undefined, undefined, undefined), {
+    gate,
+    onUpgrade: (exchange) => {
+      offered.push(exchange.headers.get('origin') ?? 'none');
+      return undefined;
+    },
+  });
+  const upgrade = (fields: Readonly<Record<string, string>>) =>
+    ask('GET', '/v1/streams', { Connection: 'Upgrade', Upgrade: 'websocket', 'Content-Length': '0', ...fields });
+  const site = (origin: string, where: string) => ({ Origin: origin, 'Sec-Fetch-Site': where });
+  expect(await upgrade(site('https://evil.example', 'cross-site'))).toBe(403);
+  expect(await upgrade({ Origin: 'https://evil.example' })).toBe(403);
+  expect(await upgrade({ Host: 'evil.example' })).toBe(403);
+  expect(await upgrade({ Host: 'evil.example', Origin: 'http://evil.example' })).toBe(403);
+  expect(offered).toEqual([]);
+  expect(await upgrade({})).toBe(200);
+  expect(await upgrade(site('http://localhost:8000', 'same-origin'))).toBe(200);
+  expect(await upgrade(site('https://listed.example', 'cross-site'))).toBe(200);
+  expect(offered).toEqual(['none', 'http://localhost:8000', 'https://listed.example']);
+});

@@ -51,7 +51,7 @@ test('a frame that is cut off anywhere is refused or a shorter frame', () => {
     fc.property(bothForms, (bytes) => {
       for (let length = 0; length < bytes.length; length += 1) expectOnlyRefusals(bytes.subarray(0, length));
     }),
-    { numRuns: 20 },
+    { seed: 7, numRuns: 20 },
   );
 });
 
@@ -63,12 +63,12 @@ test('a frame with wrong bytes anywhere is refused or another frame', () => {
       for (const [at, byte] of list) if (changed.length > 0) changed[at % changed.length] = byte;
       expectOnlyRefusals(changed);
     }),
-    { numRuns: 500 },
+    { seed: 7, numRuns: 500 },
   );
 });
 
 test('any bytes at all are refused or a frame', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), expectOnlyRefusals), { numRuns: 500 });
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), expectOnlyRefusals), { seed: 7, numRuns: 500 });
 });
 
 const field = (number: number, content: Uint8Array): Uint8Array => {

@@ -85,7 +85,12 @@ export const anyOutput: fc.Arbitrary<OutputFrame> = fc.record({
 
 const parameters = fc
   .dictionary(text, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 5 })
-  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+  .map((value) => JSON.parse(JSON.stringify(value, safeNumber)) as JsonObject);
+
+/** Whole numbers that are not exact are read as bigints from JSON, and as numbers from protobuf. */
+function safeNumber(_key: string, value: unknown): unknown {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value;
+}
 
 const streamId = fc.stringMatching(/^[A-Za-z0-9._~-]{3,128}$/);
 
