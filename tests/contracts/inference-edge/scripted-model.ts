@@ -79,7 +79,7 @@ export default definePipeline({
     const isReleased = () => existsSync(${JSON.stringify(`${this.#folder}/`)} + name);
     if (verb !== 'pass' && verb !== 'die') while (!isReleased() && !(verb === 'listen' && signal.aborted)) await pause(5);
     if (verb === 'decline') throw invalid(name + ' is declined');
-    if (verb === 'die') process.kill(process.pid, 'SIGKILL');
+    if (verb === 'die') process.abort();
     return { said: { data: [bytes.subarray(verb.length + 1)] } };
   },
 });`;
