@@ -124,7 +124,7 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
       lookAheadMax: random.chance(0.3) ? random.integer(1, 6) : 256,
       retry: {
         deathsMax: random.chance(0.2) ? random.integer(1, 3) : 2,
-        killsMax: rare.chance(0.2) ? rare.integer(1, 4) : 6,
+        killsMax: rare.chance(0.2) ? rare.integer(1, 3) : 4,
         requeuesMax: random.chance(0.4) ? random.integer(0, 2) : 8,
       },
       breaker: {

@@ -14,7 +14,8 @@ export interface RetryPolicy {
   readonly deathsMax: number;
   /**
    * The same where workers ended by a signal from outside are counted too: an operator or an orchestrator sends it for
-   * reasons of its own, but the system's memory killer may send it because of the request.
+   * reasons of its own, but the system's memory killer may send it because of the request. Below the deaths that make a
+   * crash loop, so that one request does not take the model away from others.
    */
   readonly killsMax: number;
   /** How often a request may be requeued without fault, so that nothing is retried for ever. */
@@ -25,7 +26,7 @@ export interface RetryPolicy {
 
 export const defaultRetryPolicy: RetryPolicy = Object.freeze({
   deathsMax: 2,
-  killsMax: 6,
+  killsMax: 4,
   requeuesMax: 8,
   afterFailure: Object.freeze({
     /** A batch is cancelled when nobody waits for it; should a request wait after all, it was not at fault. */
