@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { showState } from '../catalogue/testing/show-state.ts';
 import { bringBackAttemptsMax } from './demand.ts';
+import { ServedModel } from './served-model.ts';
 import { servedModel, testPolicy } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 import { inferRequest } from './testing/requests.ts';
@@ -497,6 +498,29 @@ test('a model that is added again before it is idle stays in service, and its re
   await harness.turn();
   expect([isIdle, harness.plane.roster.isInUse(harness.model)]).toEqual([false, false]);
   await Promise.all([harness.plane.roster.retire(harness.model), harness.turn()]);
+});
+
+test('a request that waits when its revision is removed is run by the one that has replaced it', async () => {
+  const harness = new PlaneHarness();
+  const waiting = harness.send([1]);
+  await harness.turn();
+  const { view, policy } = harness.model;
+  const successor = new ServedModel(view, policy, harness.model.handle + 1, 2);
+  harness.plane.roster.add(successor);
+  showState(harness.models, successor, { state: 'ready' });
+  harness.plane.roster.remove(harness.model);
+  await harness.turn();
+  expect(harness.metric('millrace_outstanding_requests')).toBe(1);
+  const link = harness.lane.open((message) => {
+    if (message.kind === 'answered') harness.plane.workers.batchAnswered(message);
+  });
+  harness.plane.workers.attach(1, link);
+  harness.plane.workers.workerCredit(1, 1);
+  harness.plane.workers.workerServes(1, successor, Number.POSITIVE_INFINITY);
+  await harness.turn();
+  link.answers();
+  expect(await waiting.outcome).toBe('answered 1');
+  expect(harness.metric('millrace_failures_total', ',code="model-not-ready"')).toBe(0);
 });
 
 test('a request with several answers gets no more credit once its batch has ended', async () => {

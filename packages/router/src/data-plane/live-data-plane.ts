@@ -61,6 +61,7 @@ export function createDataPlane(parts: LiveDataPlaneParts): LiveDataPlane {
     sliced,
     onSharingStopped: parts.onSharingStopped ?? (() => {}),
     infer: (request, signal, fit) => inference.inferPart(request, signal, fit),
+    moveToSuccessor: (request, waiter) => routing.moveToSuccessor(request, waiter),
   });
   const queue = new ModelQueue(loop, sliced);
   const shadows =

@@ -34,6 +34,8 @@ export interface ModelObserver {
   /** Their worker exited, or returned the batch: they wait again. */
   requestsRequeued(requests: number): void;
   requestAnswered(timing: RequestTiming, outputBytes: number): void;
+  /** An admitted request goes to the revision that has replaced this one, and is admitted there. */
+  requestMoved(wasWaiting: boolean): void;
   /** An admitted request ended without an answer. */
   requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void;
   /** The request never entered the queue: full, not ready, invalid for this model. */
@@ -78,6 +80,7 @@ const silentModelObserver: ModelObserver = {
   requestAdmitted() {},
   requestsDispatched() {},
   requestsRequeued() {},
+  requestMoved() {},
   requestAnswered() {},
   requestFailed() {},
   requestRefused() {},

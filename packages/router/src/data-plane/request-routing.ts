@@ -100,6 +100,30 @@ export class RequestRouting {
     } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
   }
 
+  /**
+   * Runs a request whose revision was unloaded before it ran by the revision that has replaced it. False: there is none, it takes
+   * other inputs, or one of them keeps state for its requests.
+   */
+  moveToSuccessor({ model, target, origin, inputs }: ValidInferRequest, waiter: Waiter): boolean {
+    const { name, version } = model.view;
+    const successor = this.#parts.models.takeServed(name, version);
+    if (successor === undefined || successor === model || target.pinnedTo !== undefined) return false;
+    if (model.runner !== undefined || successor.runner !== undefined) return false;
+    const request: InferRequest = {
+      target: { ...target, model: name, version },
+      inputs: inputs.filter((input) => input !== undefined),
+      origin,
+    };
+    try {
+      ValidInferRequest.from(request, successor, true);
+    } catch {
+      return false;
+    }
+    // The scheduler's decisions are being carried out now.
+    this.#parts.clock.endOfTurn(() => this.begin(request, waiter, arrivedPart));
+    return true;
+  }
+
   /** Checks long BYTES tensors in slices; stops, and rejects, when the caller cancels or its deadline passes meanwhile. */
   #checkTexts(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): void {
     const { clock, observers, sliced } = this.#parts;

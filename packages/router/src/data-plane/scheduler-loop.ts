@@ -31,7 +31,8 @@ export type DrivenScheduler = Pick<
   'admit' | 'handle' | 'pump' | 'takeActions' | 'instances' | 'queues' | 'waitingFor' | 'isIdle'
 >;
 
-export interface SchedulerLoopParts extends Pick<WorkerBatchesParts, 'infer' | 'onSharingStopped' | 'sliced'> {
+export interface SchedulerLoopParts
+  extends Pick<WorkerBatchesParts, 'infer' | 'moveToSuccessor' | 'onSharingStopped' | 'sliced'> {
   readonly scheduler: DrivenScheduler;
   readonly clock: Clock;
   readonly observers: ModelObservers;

@@ -23,6 +23,8 @@ import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
+import type { ValidInferRequest } from './valid-request.ts';
+import type { Waiter } from './waiter.ts';
 import { WorkerCalls } from './worker-calls.ts';
 
 type Action<Kind extends SchedulerAction['kind']> = Extract<SchedulerAction, { kind: Kind }>;
@@ -36,6 +38,8 @@ export interface WorkerBatchesParts {
   readonly onSharingStopped: SharingStopped;
   /** Copies large inputs. */
   readonly sliced: SlicedWork;
+  /** Whether the revision that has replaced the request's own runs it instead, and settles the waiter. */
+  readonly moveToSuccessor: (request: ValidInferRequest, waiter: Waiter) => boolean;
   /** A batch was cancelled before it was sent: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
 }
@@ -57,6 +61,7 @@ export class WorkerBatches {
   readonly #calls: WorkerCalls;
   readonly #onSharingStopped: SharingStopped;
   readonly #onSkipped: (message: FailedMessage) => void;
+  readonly #moveToSuccessor: WorkerBatchesParts['moveToSuccessor'];
   readonly #sending: BatchSending;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
@@ -65,7 +70,9 @@ export class WorkerBatches {
   /** Answers with parts that wait for those of earlier requests, as the scheduler decides. */
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
-  constructor({ pending, observers, clock, infer, onSharingStopped, sliced, onSkipped }: WorkerBatchesParts) {
+  constructor(parts: WorkerBatchesParts) {
+    const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped } = parts;
+    this.#moveToSuccessor = parts.moveToSuccessor;
     this.#onSharingStopped = onSharingStopped;
     this.#onSkipped = onSkipped;
     this.#sending = new BatchSending(sliced, () => clock.now());
@@ -252,6 +259,10 @@ export class WorkerBatches {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
     pending.waiter.flow?.disconnect();
+    if (error.code === 'model-not-ready' && this.#moveToSuccessor(valid, pending.waiter)) {
+      this.#observers.of(valid.model).requestMoved(isWaiting);
+      return;
+    }
     const told = explainedFailure(error, valid.inputs, valid.model.view);
     this.#observers.of(valid.model).requestFailed(told.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
     if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(told))) pending.waiter.reject(told);

@@ -101,6 +101,11 @@ export class ModelSeries implements ModelObserver {
     this.#computeSeconds.observe(timing.computeInferMs / 1000);
   }
 
+  requestMoved(wasWaiting: boolean): void {
+    this.#outstanding.add(-1);
+    if (wasWaiting) this.#queueRequests.add(-1);
+  }
+
   requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void {
     this.#outstanding.add(-1);
     if (wasWaiting) {
