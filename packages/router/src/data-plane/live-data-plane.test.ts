@@ -500,6 +500,23 @@ test('a model that is added again before it is idle stays in service, and its re
   await Promise.all([harness.plane.roster.retire(harness.model), harness.turn()]);
 });
 
+test('workers that come back do not keep a model that is about to retire', async () => {
+  const harness = new PlaneHarness();
+  const letGo = harness.model.streams.hold(() => {});
+  let isIdle = false;
+  void harness.plane.roster.retire(harness.model, true).then(() => {
+    isIdle = true;
+  });
+  harness.plane.roster.remove(harness.model);
+  harness.plane.roster.workersServe(harness.model);
+  await harness.turn();
+  expect(isIdle).toBe(false);
+  letGo();
+  await harness.turn();
+  await harness.turn();
+  expect(isIdle).toBe(true);
+});
+
 test('a request that waits when its revision is removed is run by the one that has replaced it', async () => {
   const harness = new PlaneHarness();
   const waiting = harness.send([1]);

@@ -7,6 +7,8 @@ import type { ServedModel } from './served-model.ts';
 export interface ModelRoster {
   /** Adds the model, or cancels its retirement: a pending `retire` does not resolve then. */
   add(model: ServedModel): void;
+  /** Workers serve the model, for the first time or after all of them were lost. A retirement goes on. */
+  workersServe(model: ServedModel): void;
   /**
    * Gives the model no new requests; resolves when none of its requests waits or runs any more. Its workers must stay
    * until then. Never resolves when the model is added again meanwhile. `waitsForStreams`: also until no stream is pinned to
@@ -30,6 +32,10 @@ export class LiveModelRoster implements ModelRoster {
 
   add(model: ServedModel): void {
     this.#retiring.takeBack(model);
+    this.#loop.addModel(model);
+  }
+
+  workersServe(model: ServedModel): void {
     this.#loop.addModel(model);
   }
 

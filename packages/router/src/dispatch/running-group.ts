@@ -15,7 +15,7 @@ import type { GroupedModel, GroupListener, MemoryShare, RunningModels, WorkerGro
 
 export interface FleetParts {
   readonly workers: WorkerEvents;
-  readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
+  readonly roster: Pick<ModelRoster, 'remove' | 'workersServe'>;
   readonly clock: Clock;
   /** In [0, 1): jitter of restarts and retries. */
   readonly random: () => number;
@@ -265,7 +265,7 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
     const { roster } = this.#parts;
     switch (action.kind) {
       case 'add-model':
-        roster.add(model);
+        roster.workersServe(model);
         break;
       case 'remove-model':
         roster.remove(model);
