@@ -7,8 +7,8 @@ import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import {
   type FrameObject,
-  jsonForm,
-  protoForm,
+  jsonFrames,
+  protoFrames,
   type SocketOptions,
   StreamSocketClient,
 } from '../support/stream-socket-client.ts';
@@ -85,7 +85,7 @@ async function resumed(streamId: string, seen: number, options: SocketOptions = 
   return client;
 }
 
-describe.each([jsonForm, protoForm])('%s', (form) => {
+describe.each([jsonFrames, protoFrames])('%s', (form) => {
   const options = { subprotocols: [form] };
 
   test('outputs after a cut are those of an undisturbed stream', async () => {
@@ -105,7 +105,7 @@ describe.each([jsonForm, protoForm])('%s', (form) => {
 
   test('a message of the other kind closes the connection', async () => {
     const client = await connect(options);
-    client.socket.send(form === jsonForm ? Buffer.from('{}') : '{}');
+    client.socket.send(form === jsonFrames ? Buffer.from('{}') : '{}');
     const { code, reason } = await client.closed;
     expect(code).toBe(4001);
     expect(reason).toMatch(/^invalid-request: a (binary|text) message on millrace\.v1\+/);

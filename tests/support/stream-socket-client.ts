@@ -32,8 +32,8 @@ const contract = protobuf.loadSync(join(repositoryRoot, 'proto/millrace/v1/infer
 const clientFrame = contract.lookupType('millrace.v1.ClientFrame');
 const serverFrame = contract.lookupType('millrace.v1.ServerFrame');
 
-export const jsonForm = 'millrace.v1+json';
-export const protoForm = 'millrace.v1+proto';
+export const jsonFrames = 'millrace.v1+json';
+export const protoFrames = 'millrace.v1+proto';
 
 export class StreamSocketClient {
   readonly socket: WebSocket;
@@ -60,7 +60,7 @@ export class StreamSocketClient {
   }
 
   /** Rejects with the answer's status and body where the server refuses the upgrade. */
-  static connect(url: string, { subprotocols = [jsonForm], headers = {} }: SocketOptions = {}) {
+  static connect(url: string, { subprotocols = [jsonFrames], headers = {} }: SocketOptions = {}) {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/streams`, subprotocols, { headers });
     const client = new StreamSocketClient(socket);
     return new Promise<StreamSocketClient>((resolve, reject) => {
@@ -78,7 +78,7 @@ export class StreamSocketClient {
   }
 
   send(frame: FrameObject): void {
-    if (this.socket.protocol === protoForm) this.socket.send(toProto(frame));
+    if (this.socket.protocol === protoFrames) this.socket.send(toProto(frame));
     else this.socket.send(JSON.stringify(frame));
   }
 

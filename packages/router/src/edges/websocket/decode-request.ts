@@ -14,7 +14,7 @@ export function isLongMessage(data: Uint8Array, isBinary: boolean): boolean {
   return !isBinary && data.length > sliceBytes;
 }
 
-export function* decodeMessage(
+export function* decodeSocketMessage(
   data: Uint8Array,
   isBinary: boolean,
   subprotocol: string,

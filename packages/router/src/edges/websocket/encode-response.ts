@@ -19,7 +19,7 @@ export function isLongFrame(frame: StreamLinkFrame, subprotocol: string): boolea
   return subprotocol !== protoSubprotocol && payloadBytesOf(frame) > payloadBytesMax;
 }
 
-export function* encodeMessage(frame: StreamLinkFrame, subprotocol: string): SliceGenerator<Uint8Array> {
+export function* encodeSocketMessage(frame: StreamLinkFrame, subprotocol: string): SliceGenerator<Uint8Array> {
   return subprotocol === protoSubprotocol
     ? yield* joinPieces([...encodeLinkFrame(frame)])
     : yield* writeFrameJson(serverFrameOf(frame));

@@ -3,7 +3,7 @@ import type { WebSocketConnection } from '@millrace/http/websocket';
 import type { CancelSignal } from '@millrace/protocol';
 import type { StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import { doAtOnce, type SliceQueue } from '../slices/slice-queue.ts';
-import { encodeMessage, isLongFrame, payloadBytesOf } from './encode-response.ts';
+import { encodeSocketMessage, isLongFrame, payloadBytesOf } from './encode-response.ts';
 import { protoSubprotocol } from './subprotocols.ts';
 
 export interface FrameSenderParts {
@@ -45,7 +45,7 @@ export class FrameSender {
 
   /** Sends a short frame before those that wait. */
   sendFirst(frame: StreamLinkFrame): void {
-    this.#hasRoom = this.#pass(doAtOnce(encodeMessage(frame, this.#parts.connection.subprotocol)));
+    this.#hasRoom = this.#pass(doAtOnce(encodeSocketMessage(frame, this.#parts.connection.subprotocol)));
   }
 
   /** Calls back once, when all that was given to `send` is sent. */
@@ -63,7 +63,7 @@ export class FrameSender {
   #write(frame: StreamLinkFrame): boolean {
     const { connection, slices, owner, signal } = this.#parts;
     const { subprotocol } = connection;
-    const work = encodeMessage(frame, subprotocol);
+    const work = encodeSocketMessage(frame, subprotocol);
     if (!isLongFrame(frame, subprotocol)) {
       this.#hasRoom = this.#pass(doAtOnce(work));
       return this.#hasRoom;

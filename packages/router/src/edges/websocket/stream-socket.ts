@@ -4,7 +4,7 @@ import { Cancellation, InferenceError, type StreamClientFrame } from '@millrace/
 import type { StreamCaller, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import { doAtOnce, type SliceQueue } from '../slices/slice-queue.ts';
 import { StreamConversation, type StreamTransport } from '../streams/stream-call.ts';
-import { decodeMessage, isLongMessage } from './decode-request.ts';
+import { decodeSocketMessage, isLongMessage } from './decode-request.ts';
 import { closingOf } from './encode-error.ts';
 import { FrameSender } from './frame-sender.ts';
 
@@ -44,7 +44,7 @@ export class StreamSocket implements WebSocketHandler, StreamTransport {
   }
 
   onMessage(data: Uint8Array, isBinary: boolean): void {
-    const work = decodeMessage(data, isBinary, this.#connection.subprotocol);
+    const work = decodeSocketMessage(data, isBinary, this.#connection.subprotocol);
     if (isLongMessage(data, isBinary)) this.#readInSlices(data.length, work);
     else {
       try {
@@ -101,7 +101,7 @@ export class StreamSocket implements WebSocketHandler, StreamTransport {
     this.#conversation.receive(frame);
   }
 
-  #readInSlices(bytes: number, work: ReturnType<typeof decodeMessage>): void {
+  #readInSlices(bytes: number, work: ReturnType<typeof decodeSocketMessage>): void {
     const { slices } = this.#parts;
     this.#isReading = true;
     this.#connection.hold(bytes);
