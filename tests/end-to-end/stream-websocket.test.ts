@@ -1,7 +1,9 @@
 /** Durable streams over WebSocket against a real server: both forms, resume after cuts and kills, refusals. */
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -160,6 +162,17 @@ test('frames that are read and written in slices keep their order', async () => 
   expect(lengths).toEqual(sizes);
   expect(client.frames.at(-1)).toHaveProperty('ended');
   expect((await client.closed).code).toBe(1000);
+});
+
+test('the example of the reference runs', async () => {
+  const page = readFileSync(join(repositoryRoot, 'docs/reference/streams.md'), 'utf8');
+  const [, example = ''] = /\n## WebSocket\n.*?```js\n(.*?)\n```/s.exec(page) ?? [];
+  const code = example.replace('localhost:8000', new URL(server.url).host);
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], {
+    cwd: repositoryRoot,
+  });
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/^1 speech .*\n2 speech .*\n3 speech .*\ndone \n$/);
 });
 
 test('a second connection to a stream closes the first', async () => {

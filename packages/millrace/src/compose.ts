@@ -13,6 +13,7 @@ import {
   MetricsRegistry,
   metricsHandler,
   noStreamObserver,
+  type Route,
   SliceQueue,
   StreamService,
   startConnectionMetrics,
@@ -20,7 +21,6 @@ import {
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
-  type WebSocketEdge,
 } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 import { Components } from './components.ts';
@@ -140,7 +140,7 @@ async function startOn(
       receiveBytesMax: config.http.bodyBytesMax,
       cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
       ...rpc,
-      next: wireHandlerFrom(withLog(restHandler(edgeParts, webSocket), config, logger), onError),
+      next: wireHandlerFrom(withLog(restHandler(edgeParts, webSocket.routes), config, logger), onError),
     }),
     onUpgrade: webSocket.onUpgrade,
     management: mount.own?.handler,
@@ -203,11 +203,11 @@ function edgeBase({ config, callers, assembly, readiness, statistics, management
   };
 }
 
-function restHandler(parts: EdgeParts, webSocket: WebSocketEdge): HttpHandler {
+function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHandler {
   const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
-    routes: [...webSocket.routes, ...(parts.management?.routes ?? [])],
+    routes: [...streamRoutes, ...(parts.management?.routes ?? [])],
     limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }

@@ -12,7 +12,7 @@ export interface WebSocketEdgeParts extends StreamSocketParts {
   readonly callers: CallerRule;
 }
 
-export interface WebSocketEdge {
+interface WebSocketEdge {
   readonly onUpgrade: OnUpgrade;
   /** For requests that ask for no upgrade. */
   readonly routes: readonly Route[];
