@@ -6,12 +6,14 @@ import {
   CallerRule,
   createGrpcEdge,
   createRestEdge,
+  createWebSocketEdge,
   type GrpcEdge,
   LifeCycleMetrics,
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
   noStreamObserver,
+  type Route,
   SliceQueue,
   StreamService,
   startConnectionMetrics,
@@ -118,6 +120,7 @@ async function startOn(
   });
   components.add({ close: () => streams.journal.close() });
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
+  const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
   const listeners = await openListeners({
@@ -137,8 +140,9 @@ async function startOn(
       receiveBytesMax: config.http.bodyBytesMax,
       cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
       ...rpc,
-      next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
+      next: wireHandlerFrom(withLog(restHandler(edgeParts, webSocket.routes), config, logger), onError),
     }),
+    onUpgrade: webSocket.onUpgrade,
     management: mount.own?.handler,
     metrics: wireHandlerFrom(metricsHandler(metrics), onError),
     supervision,
@@ -199,11 +203,11 @@ function edgeBase({ config, callers, assembly, readiness, statistics, management
   };
 }
 
-function restHandler(parts: EdgeParts): HttpHandler {
+function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHandler {
   const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
-    routes: parts.management?.routes ?? [],
+    routes: [...streamRoutes, ...(parts.management?.routes ?? [])],
     limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }

@@ -9,6 +9,7 @@ import {
   type HttpServerOptions,
   type HttpTlsOptions,
   type ListeningServer,
+  type OnUpgrade,
   type OwnerOf,
   type ServerMemory,
   serveWire,
@@ -34,6 +35,8 @@ export interface Listeners {
 export interface ListenerParts {
   readonly config: Config;
   readonly api: WireHandler;
+  /** Decides about requests for another protocol on the ports of the API. */
+  readonly onUpgrade: OnUpgrade;
   readonly metrics: WireHandler;
   /** Left out, management has no port or socket of its own. */
   readonly management?: WireHandler | undefined;
@@ -53,7 +56,8 @@ export interface ListenerParts {
 
 /** Opens all listeners, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, memory, ownerOf, limiter, onAcceptError, onForbidden, supervision } = parts;
+  const { config, api, onUpgrade, metrics, management, supervision } = parts;
+  const { memory, ownerOf, limiter, onAcceptError, onForbidden } = parts;
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
@@ -111,8 +115,8 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   };
   try {
     const listeners = {
-      http: await listen('http', api, pages, { host, port: httpPort, tls }),
-      grpc: await listen('grpc', api, pages, { host, port: grpcPort, tls }),
+      http: await listen('http', api, pages, { host, port: httpPort, tls, onUpgrade }),
+      grpc: await listen('grpc', api, pages, { host, port: grpcPort, tls, onUpgrade }),
       metrics: await listen('metrics', metrics, noPages, { host, port: metricsPort, isForOperators: true }),
       management: management === undefined ? undefined : await openManagement(management),
       encrypted,
@@ -150,6 +154,7 @@ interface ListenerAddress {
   readonly host: string;
   readonly port: number;
   readonly tls?: HttpTlsOptions | undefined;
+  readonly onUpgrade?: OnUpgrade;
   readonly isForOperators?: boolean;
 }
 

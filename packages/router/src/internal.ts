@@ -38,6 +38,7 @@ export { FrameJsonReader } from './edges/streams/read-frame-json.ts';
 export { eventOf } from './edges/streams/server-sent-event.ts';
 export { encodeOutput } from './edges/streams/write-frame.ts';
 export { writeFrameJson } from './edges/streams/write-frame-json.ts';
+export { createWebSocketEdge } from './edges/websocket/edge.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
 export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';

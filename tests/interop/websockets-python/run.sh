@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The websockets library of Python against a real server. CACHE names the folder for what it installs (INSTALL_ONLY=1: and nothing else). Build first: npx tsc -b
+set -euo pipefail
+cd "$(dirname "$0")"
+cache="${CACHE:-$PWD/../../../.cache/ci}"
+python="$cache/python-websockets-python"
+[ -x "$python/bin/python" ] || python3 -m venv "$python"
+"$python/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
+[ -z "${INSTALL_ONLY:-}" ] || exit 0
+"$python/bin/python" -m pytest -q -p no:cacheprovider
