@@ -120,6 +120,8 @@ async function startOn(
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
+  // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.
+  assembly.library.start();
   const listeners = await openListeners({
     config,
     memory,
@@ -153,7 +155,6 @@ async function startOn(
     },
     close: () => closeListeners(listeners),
   });
-  assembly.library.start();
   // Clients that come back are not kept waiting for the others.
   if (streams.hasJournal) {
     streams.host.restore().then(
