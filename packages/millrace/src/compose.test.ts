@@ -14,6 +14,7 @@ import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
 import type { RunningServer } from './running-server.ts';
+import type { Supervision } from './supervisor/supervision.ts';
 
 const testModels = fileURLToPath(new URL('../../../tests/models', import.meta.url));
 const repositories: ModelRepository[] = [];
@@ -34,7 +35,7 @@ function repositoryOf(...names: readonly string[]): ModelRepository {
   return made;
 }
 
-async function start(path: string, options: Options = {}): Promise<RunningServer> {
+async function start(path: string, options: Options = {}, supervision?: Supervision): Promise<RunningServer> {
   const inline: Options = {
     ...options,
     models: { paths: [path], ...options.models },
@@ -48,6 +49,7 @@ async function start(path: string, options: Options = {}): Promise<RunningServer
   const server = await startServer(
     config,
     createLogger({ config, isTerminal: false, paint: (_, text) => text, write }),
+    supervision,
   );
   servers.push(server);
   return server;
@@ -246,4 +248,30 @@ describe('TLS', () => {
     const other = write('other-key.pem', testAuthority('other').key);
     await expect(start(path, { tls: { certificateFile, keyFile: other } })).rejects.toThrow(/cannot be used together/);
   });
+});
+
+test('a caller who waits in the socket of an earlier router finds its model', async () => {
+  const statuses: Promise<number>[] = [];
+  const supervision: Supervision = {
+    restarts: 1,
+    restart: undefined,
+    folder: undefined,
+    takeListener: () => undefined,
+    // The ports are open, and the server is not up yet.
+    keepListeners: async (handles) => {
+      const address = { port: 0 };
+      const [handle] = [...handles].filter(([key]) => key.startsWith('http ')).map(([, value]) => value);
+      (handle as { getsockname(into: object): void }).getsockname(address);
+      const row = { name: 'input', shape: [1, 64], datatype: 'FP32', data: Array.from({ length: 64 }, () => 0) };
+      const body = JSON.stringify({ inputs: [row] });
+      const answer = fetch(`http://127.0.0.1:${address.port}/v2/models/mlp/infer`, { method: 'POST', body });
+      statuses.push(answer.then(({ status }) => status));
+      await answer;
+    },
+    releaseListeners: async () => {},
+    announceEnd: (onAnnounced) => onAnnounced(),
+  };
+  await start(repositoryOf('mlp').path, {}, supervision);
+  // Ready or still loading, which a caller repeats: never unknown.
+  expect([200, 503]).toContain(await statuses[0]);
 });

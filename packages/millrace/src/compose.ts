@@ -123,6 +123,8 @@ async function startOn(
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
+  // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.
+  assembly.library.start();
   const listeners = await openListeners({
     config,
     memory,
@@ -157,7 +159,6 @@ async function startOn(
     },
     close: () => closeListeners(listeners),
   });
-  assembly.library.start();
   // Clients that come back are not kept waiting for the others.
   if (streams.hasJournal) {
     streams.host.restore().then(

@@ -61,8 +61,8 @@ export class HostedStream {
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
-  /** Rises when the log refuses an append: what later appends of before say no longer counts. */
-  #refusals = 0;
+  /** The first append that the log refused, until the machine is told. */
+  #refusal: (StreamMachineEvent<Uint8Array> & { kind: 'append-refused' }) | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
   #cancelAlarm: (() => void) | undefined;
@@ -204,27 +204,34 @@ export class HostedStream {
   #flush(): void {
     const isEnding = this.#unsent.at(-1)?.kind === 'ending';
     // A full log takes an ending after it has refused what stands before it: so it waits for that.
-    const count = isEnding && this.#inFlight > 0 ? 0 : this.#unsent.length;
-    if (count === 0) return;
+    const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
+    if (mustWait || this.#unsent.length === 0) return;
     const entries = this.#unsent;
     const from = this.#unsentFrom;
-    const refusals = this.#refusals;
     this.#unsent = [];
-    this.#unsentFrom = from + count;
+    this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
     this.#parts.log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
         this.#inFlight -= 1;
-        if (refusals === this.#refusals) this.tell({ kind: 'committed', number });
+        this.tell({ kind: 'committed', number });
+        this.#tellRefusal();
       },
       (error: unknown) => {
         this.#inFlight -= 1;
-        if (refusals !== this.#refusals) return;
-        this.#refusals += 1;
-        this.#unsent = [];
-        this.tell({ kind: 'append-refused', reason: refusalReason(error), number: from });
+        this.#refusal ??= { kind: 'append-refused', reason: refusalReason(error), number: from };
+        this.#tellRefusal();
       },
     );
+  }
+
+  /** A full log refuses an append at once, while earlier ones are under way: what the machine may keep is known after them. */
+  #tellRefusal(): void {
+    const refusal = this.#refusal;
+    if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
+    this.#refusal = undefined;
+    this.#unsent = [];
+    this.tell(refusal);
   }
 
   #send(link: LinkId, frame: LinkFrame<Uint8Array>): void {

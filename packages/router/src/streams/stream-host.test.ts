@@ -322,6 +322,21 @@ test('a step that finds no capacity is asked again, and the stream goes on', asy
   expect(outputsOf(said)).toEqual(['1: y=7']);
 });
 
+test('a journal that is full while an input is on its way ends the stream after that input', async () => {
+  const { host, model } = hostOn(openMemoryJournal({ bounds: { logBytesMax: 1500 } }));
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  await settle();
+  const large = (sequence: number): InputFrame => ({
+    ...input(sequence, 1),
+    payload: { kind: 'tensors', tensors: [{ ...byte('x', 1), data: Buffer.alloc(300) }] },
+  });
+  // In one turn: the first is not durable yet when the others are refused.
+  for (const sequence of [1, 2, 3]) link.input(large(sequence));
+  await settle();
+  expect(said).toEqual(['opened next=1 accepted=0', 'accepted 1', 'ended failed journal-full', 'closed']);
+});
+
 test('a replaced version keeps its streams for a while, then they end', async () => {
   const { host, pins, alarms } = hostOn();
   const { said } = clientOf(host, {});

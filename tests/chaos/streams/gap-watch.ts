@@ -1,0 +1,109 @@
+/** How long streams stood still, by cause. A sample is taken only where no second fault came between. */
+import { nearestRank } from '../../attacks/quantile.ts';
+import type { DurableClient } from './durable-client.ts';
+
+export const gapCauses = ['worker kill', 'link cut', 'black hole', 'superseded', 'router kill'] as const;
+export type GapCause = (typeof gapCauses)[number];
+
+interface OpenGap {
+  readonly cause: GapCause;
+  /** Undefined: its model is not ready again. */
+  from: number | undefined;
+  pausedMs: number;
+  /** The client has connected again: what came before may have been on its way. */
+  isReopened: boolean;
+}
+
+const bucketsMs = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000];
+
+export class GapWatch {
+  readonly #open = new Map<DurableClient, OpenGap>();
+  readonly #samples = new Map<GapCause, { readonly gapMs: number; readonly pausedMs: number }[]>();
+
+  /** A fault has hit the stream. A worker's death counts only for streams that wait for an output. */
+  begin(client: DurableClient, cause: GapCause): void {
+    if (cause === 'worker kill' && (!client.isAttached || !client.isWaiting || this.#open.has(client))) return;
+    this.#open.set(client, {
+      cause,
+      from: cause === 'router kill' ? undefined : performance.now(),
+      pausedMs: 0,
+      isReopened: false,
+    });
+  }
+
+  /** The model can be used again after the death of the router. */
+  ready(model: string): void {
+    for (const [client, gap] of this.#open) {
+      if (gap.cause === 'router kill' && client.options.plan.model === model) gap.from ??= performance.now();
+    }
+  }
+
+  /** The client waits before it connects again. */
+  paused(client: DurableClient, pauseMs: number): void {
+    const gap = this.#open.get(client);
+    if (gap === undefined) return;
+    // The stream did not go on by itself.
+    if (gap.cause === 'worker kill') this.#open.delete(client);
+    else gap.pausedMs += pauseMs;
+  }
+
+  silent(client: DurableClient): void {
+    const gap = this.#open.get(client);
+    if (gap?.cause !== 'black hole') this.#open.delete(client);
+  }
+
+  opened(client: DurableClient): void {
+    const gap = this.#open.get(client);
+    if (gap === undefined) return;
+    gap.isReopened = true;
+    // Where an output is due, the stream goes on with that.
+    if (gap.cause !== 'router kill' || !client.isWaiting) this.#end(client, gap);
+  }
+
+  output(client: DurableClient): void {
+    const gap = this.#open.get(client);
+    if (gap?.cause === 'worker kill' || (gap?.cause === 'router kill' && gap.isReopened)) this.#end(client, gap);
+  }
+
+  forget(client: DurableClient): void {
+    this.#open.delete(client);
+  }
+
+  countOf(cause: GapCause): number {
+    return this.#samples.get(cause)?.length ?? 0;
+  }
+
+  report(): string {
+    return gapCauses
+      .map((cause) => {
+        const samples = this.#samples.get(cause) ?? [];
+        if (samples.length === 0) return `  ${cause}: no sample`;
+        const gaps = samples.map(({ gapMs }) => gapMs);
+        const paused = samples.map(({ pausedMs }) => pausedMs);
+        const written = (list: readonly number[]): string =>
+          [0.5, 0.99, 1].map((fraction) => `${nearestRank(list, fraction).toFixed(0)}`).join(' / ');
+        const backoff = cause === 'worker kill' ? '' : `; of it backoff of the client ${written(paused)}`;
+        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${backoff}\n    ${histogramOf(gaps)}`;
+      })
+      .join('\n');
+  }
+
+  #end(client: DurableClient, { cause, from, pausedMs }: OpenGap): void {
+    this.#open.delete(client);
+    const now = performance.now();
+    const samples = this.#samples.get(cause) ?? [];
+    this.#samples.set(cause, samples);
+    samples.push({ gapMs: now - (from ?? now), pausedMs });
+  }
+}
+
+function histogramOf(gaps: readonly number[]): string {
+  let below = 0;
+  const parts: string[] = [];
+  for (const limit of [...bucketsMs, Number.POSITIVE_INFINITY]) {
+    const count = gaps.filter((gap) => gap <= limit).length;
+    if (count > below) parts.push(`${limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`}: ${count - below}`);
+    below = count;
+  }
+  return parts.join('  ');
+}

@@ -1,0 +1,81 @@
+/**
+ * `node tests/dist/chaos/streams/main.js [--minutes 1] [--streams 200] [--seed 1]`: durable streams of a real server while
+ * its workers, its router and the connections of its clients die. Every stream must give what it gives undisturbed.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { FuzzRandom } from '../../fuzz/random.ts';
+import { ServerProcess } from '../../support/server-process.ts';
+import { Faults, type Seat } from './faults.ts';
+import { FaultyPath } from './faulty-path.ts';
+import { GapWatch } from './gap-watch.ts';
+import { grpcGenerate, grpcStream } from './grpc-dialects.ts';
+import { JournalWatch } from './journal-watch.ts';
+import { plansFor, writeModels } from './stream-plans.ts';
+import { StreamRun } from './stream-run.ts';
+import { verdictOn } from './verdict.ts';
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '1' },
+    streams: { type: 'string', default: '200' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const [seconds, streams, seed] = [Number(values.minutes) * 60, Number(values.streams), Number(values.seed)];
+const paceMs = 700;
+const routerKillSeconds = 20;
+/** Less than the default, so that what ended streams leave behind is seen to go within the run. */
+const resumeSeconds = 40;
+
+const random = new FuzzRandom(seed);
+const repository = writeModels();
+const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
+const server = await ServerProcess.start([repository.path, '--stream-resume-seconds', `${resumeSeconds}`], {
+  environment: { TMPDIR: folder },
+});
+// However this ends, nothing is left behind.
+process.once('exit', () => {
+  server.child.kill('SIGKILL');
+  repository.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+const serverAddress = server.grpcUrl.replace(/^http:\/\//, '');
+const gaps = new GapWatch();
+const run = new StreamRun({
+  plans: plansFor(random, seconds, paceMs),
+  dialects: [grpcStream, grpcGenerate],
+  random,
+  gaps,
+  paceMs,
+  onOpened: () => faults?.notice('opened'),
+  onInput: () => faults?.notice('input'),
+});
+let faults: Faults | undefined;
+await run.learn(serverAddress);
+console.log(`seed ${seed}: ${run.outputCount} outputs of the undisturbed run`);
+
+const port = Number(serverAddress.split(':').at(-1));
+const seats: Seat[] = await Promise.all(
+  Array.from({ length: streams }, async () => ({ path: await FaultyPath.open(port), client: undefined })),
+);
+faults = new Faults({ server, seats, random, gaps, rivalDialect: grpcStream, serverAddress });
+const usage = new JournalWatch(server, folder);
+const occupied = run.occupy(seats);
+for (let second = 1; second <= seconds; second++) {
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  faults.next(second % routerKillSeconds === 0);
+  usage.sample();
+  if (second % 60 === 0) console.log(`minute ${second / 60}: ${run.clients.length} streams so far`);
+}
+await faults.settle();
+run.stop();
+await occupied;
+usage.sample();
+for (const { path } of seats) path.close();
+const exitCode = await server.stop();
+const isGood = verdictOn({ run, faults, gaps, usage, exitCode, seconds });
+process.exit(isGood ? 0 : 1);

@@ -1,0 +1,122 @@
+/** The models of the run and what streams send them. A plan is a list of inputs; many streams follow the same one. */
+import { join } from 'node:path';
+import type { StreamPayload, Tensor } from '@millrace/protocol';
+import { ModelRepository } from '@millrace/worker/testing';
+import type { FuzzRandom } from '../../fuzz/random.ts';
+import { repositoryRoot } from '../../support/repository-root.ts';
+
+export interface StreamPlan {
+  readonly name: string;
+  readonly model: string;
+  /** False: its streams may end with their worker. */
+  readonly isResumable: boolean;
+  readonly inputs: readonly StreamPayload[];
+  /** The end of the inputs is an input of its own, without a payload. */
+  readonly endsEmpty: boolean;
+}
+
+export const modelNames = ['listener_tensors', 'counter', 'counter_once', 'mlp'] as const;
+
+/** Gives `count` outputs of eight numbers that follow from the seed, the first at once and the others after a pause each. */
+const counterPipeline = `import { definePipeline } from 'millrace/pipeline';
+export default definePipeline({
+  inputs: {
+    seed: { datatype: 'INT32', shape: [1] },
+    count: { datatype: 'INT32', shape: [1] },
+    pause: { datatype: 'INT32', shape: [1] },
+  },
+  outputs: { values: { datatype: 'INT32', shape: [8] } },
+  async *run({ inputs }) {
+    const pause = inputs.pause.data[0]!;
+    let state = inputs.seed.data[0]!;
+    for (let given = 0; given < inputs.count.data[0]!; given++) {
+      if (given > 0 && pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
+      const values = new Int32Array(8);
+      for (let index = 0; index < 8; index++) values[index] = state = (Math.imul(state, 1664525) + 1013904223) | 0;
+      yield { values: { data: values } };
+    }
+  },
+});`;
+
+/** A repository with the four models, to be removed by the caller. */
+export function writeModels(): ModelRepository {
+  const repository = new ModelRepository()
+    .copy(join(repositoryRoot, 'models/listener_tensors'))
+    .copy(join(repositoryRoot, 'tests/models/mlp'));
+  for (const [name, isResumable] of [
+    ['counter', true],
+    ['counter_once', false],
+  ] as const) {
+    const parameter = (key: string, value: string): string =>
+      `parameters { key: "millrace.${key}" value { string_value: "${value}" } }\n`;
+    repository
+      .write(`${name}/1/pipeline.ts`, counterPipeline)
+      .write(
+        `${name}/config.pbtxt`,
+        `name: "${name}"\nbackend: "pipeline"\n${parameter('concurrency', '256')}${parameter('resumable', `${isResumable}`)}`,
+      );
+  }
+  return repository;
+}
+
+/** `seconds`: how long streams of the long plans are kept busy, with an input every `paceMs`. */
+export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): readonly StreamPlan[] {
+  const longInputs = Math.ceil((seconds * 1000) / paceMs);
+  const shortInputs = (): number => 8 + random.below(24);
+  const plan = (
+    name: string,
+    model: string,
+    count: number,
+    input: (index: number) => StreamPayload,
+    isResumable = true,
+  ): StreamPlan => ({
+    name,
+    model,
+    isResumable,
+    inputs: Array.from({ length: count }, (_, index) => input(index)),
+    endsEmpty: random.below(2) === 0,
+  });
+  const plans: StreamPlan[] = [];
+  for (const kind of ['short', 'short', 'short', 'long'] as const) {
+    const count = kind === 'short' ? shortInputs() : longInputs;
+    const number = plans.length;
+    plans.push(plan(`listener-${kind}-${number}`, 'listener_tensors', count, () => audio(random)));
+    plans.push(plan(`mlp-${kind}-${number}`, 'mlp', count, () => features(random)));
+    plans.push(plan(`counter-${kind}-${number}`, 'counter', count, () => counting(random)));
+    plans.push(plan(`once-${kind}-${number}`, 'counter_once', shortInputs(), () => counting(random), false));
+  }
+  // One input with many outputs: what `Generate` can send.
+  for (const count of [150, 300]) {
+    plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count)));
+    plans.push(plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count), false));
+  }
+  return plans;
+}
+
+function audio(random: FuzzRandom): StreamPayload {
+  const samples = Float32Array.from({ length: 320 }, () => random.below(2000) / 1000 - 1);
+  return tensors({ name: 'audio', datatype: 'FP32', shape: [1, 320], data: bytesOf(samples) });
+}
+
+function features(random: FuzzRandom): StreamPayload {
+  const numbers = Float32Array.from({ length: 64 }, () => random.below(1000) / 500 - 1);
+  return tensors({ name: 'input', datatype: 'FP32', shape: [1, 64], data: bytesOf(numbers) });
+}
+
+function counting(random: FuzzRandom, count = 1 + random.below(24)): StreamPayload {
+  const one = (name: string, value: number): Tensor => ({
+    name,
+    datatype: 'INT32',
+    shape: [1],
+    data: bytesOf(Int32Array.of(value)),
+  });
+  return tensors(one('seed', random.below(2 ** 31)), one('count', count), one('pause', random.pick([0, 5, 20, 60])));
+}
+
+function tensors(...list: readonly Tensor[]): StreamPayload {
+  return { kind: 'tensors', tensors: list };
+}
+
+function bytesOf(values: Float32Array | Int32Array): Buffer {
+  return Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+}

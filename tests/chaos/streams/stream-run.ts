@@ -1,0 +1,109 @@
+/** A run of many clients: first each plan undisturbed, then all seats busy with streams until the time is over. */
+import { randomUUID } from 'node:crypto';
+import type { FuzzRandom } from '../../fuzz/random.ts';
+import type { StreamDialect } from './dialect.ts';
+import { DurableClient } from './durable-client.ts';
+import type { Seat } from './faults.ts';
+import type { GapWatch } from './gap-watch.ts';
+import type { StreamPlan } from './stream-plans.ts';
+
+export interface StreamRunParts {
+  readonly plans: readonly StreamPlan[];
+  readonly dialects: readonly StreamDialect[];
+  readonly random: FuzzRandom;
+  readonly gaps: GapWatch;
+  readonly paceMs: number;
+  readonly onOpened: () => void;
+  readonly onInput: () => void;
+}
+
+/** Streams that are not over by then are stuck. */
+const endsWithinMs = 120_000;
+
+export class StreamRun {
+  readonly #parts: StreamRunParts;
+  readonly clients: DurableClient[] = [];
+  readonly #expected = new Map<StreamPlan, readonly Buffer[]>();
+  #isOver: boolean = false;
+
+  constructor(parts: StreamRunParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs every plan once at this address, without faults: its outputs are what all others must give. */
+  async learn(address: string): Promise<void> {
+    for (const plan of this.#parts.plans) {
+      const client = new DurableClient({
+        ...this.#optionsFor(plan, address),
+        paceMs: 0,
+        creditMessages: undefined,
+        handleMs: 0,
+      });
+      await client.whenOver;
+      if (client.ending?.outcome !== 'done' || client.problems.length > 0 || client.resumes > 0) {
+        throw new Error(`the undisturbed run failed: ${client.problems.join('; ')}\n${client.history}`);
+      }
+      this.#expected.set(plan, client.outputs);
+    }
+  }
+
+  get outputCount(): number {
+    let count = 0;
+    for (const outputs of this.#expected.values()) count += outputs.length;
+    return count;
+  }
+
+  /** One stream after the other in every seat, long ones in some. Resolves when all have ended after `stop`. */
+  async occupy(seats: readonly Seat[]): Promise<void> {
+    const { plans, random } = this.#parts;
+    const long = plans.filter(({ name }) => name.includes('-long-'));
+    const short = plans.filter((plan) => !long.includes(plan));
+    await Promise.all(
+      seats.map(async (seat, index) => {
+        // Not all in the same turn.
+        await new Promise((resolve) => setTimeout(resolve, random.below(3000)));
+        for (let count = 0; count === 0 || !this.#isOver; count++) {
+          const isLong = index % 8 === 0 && count === 0;
+          const plan = random.pick(isLong ? long : short);
+          const options = this.#optionsFor(plan, seat.path.address);
+          const client = new DurableClient({ ...options, ...mannersOf(index, options.dialect) });
+          this.clients.push(client);
+          seat.client = client;
+          if (this.#isOver) client.hurry();
+          await client.whenOver;
+          seat.client = undefined;
+        }
+      }),
+    );
+  }
+
+  /** No more streams; those that run send the rest of their inputs at once. */
+  stop(): void {
+    this.#isOver = true;
+    for (const client of this.clients) client.hurry();
+    const stuck = (): void => {
+      for (const client of this.clients) {
+        if (client.endedAt === 0) client.abandon(`stuck: it has not ended ${endsWithinMs} ms after its last fault`);
+      }
+    };
+    setTimeout(stuck, endsWithinMs).unref();
+  }
+
+  #optionsFor(plan: StreamPlan, address: string) {
+    const { dialects, random, gaps, onOpened, onInput, paceMs } = this.#parts;
+    const fitting = dialects.filter(({ hasOneInput }) => !hasOneInput || plan.inputs.length === 1);
+    const expected = this.#expected.get(plan);
+    const dialect = random.pick(fitting);
+    return { id: randomUUID(), plan, dialect, address, expected, paceMs, random, gaps, onOpened, onInput };
+  }
+}
+
+/** Some never acknowledge, most do at once, and some take their time with little credit: their models have to pause. */
+function mannersOf(
+  index: number,
+  { hasOneInput }: StreamDialect,
+): { readonly creditMessages: number | undefined; readonly handleMs: number } {
+  if (hasOneInput || index % 4 === 1) return { creditMessages: undefined, handleMs: 0 };
+  if (index % 8 === 3) return { creditMessages: 4, handleMs: 300 };
+  return { creditMessages: 32, handleMs: 0 };
+}

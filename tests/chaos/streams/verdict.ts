@@ -1,0 +1,103 @@
+/** What a run proves, one check a line, with the figures that go with it. */
+import type { DurableClient } from './durable-client.ts';
+import { type Faults, faultKinds } from './faults.ts';
+import type { GapWatch } from './gap-watch.ts';
+import type { JournalWatch } from './journal-watch.ts';
+import type { StreamRun } from './stream-run.ts';
+
+export interface VerdictParts {
+  readonly run: StreamRun;
+  readonly faults: Faults;
+  readonly gaps: GapWatch;
+  readonly usage: JournalWatch;
+  readonly exitCode: number | null;
+  readonly seconds: number;
+}
+
+/** The journal and the router may be larger in the second half of a run by this much. */
+const growthMax = 1.3;
+const slackBytes = 16 * 1024 ** 2;
+/** Shorter runs end before the first streams are forgotten. */
+const growthSecondsMin = 240;
+
+/** Prints the report; true: all checks passed. */
+export function verdictOn({ run, faults, gaps, usage, exitCode, seconds }: VerdictParts): boolean {
+  const { clients } = run;
+  const done = clients.filter(({ ending }) => ending?.outcome === 'done');
+  const lost = clients.filter((client) => isWorkerLost(client));
+  const outputs = clients.reduce((sum, { lastOutput }) => sum + lastOutput, 0);
+  const resumes = clients.reduce((sum, client) => sum + client.resumes, 0);
+  console.log(
+    `${clients.length} streams, ${outputs} outputs, ${resumes} resumes: ${done.length} done, ${lost.length} worker-lost`,
+  );
+  console.log(`faults: ${[...faults.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
+  console.log(`gaps:\n${gaps.report()}`);
+  const growth = { journal: usage.growthOf('journalBytes'), router: usage.growthOf('residentBytes') };
+  for (const [name, { before, after }] of Object.entries(growth)) {
+    console.log(`${name}: at most ${mebibytes(before)} in the first half, ${mebibytes(after)} in the second`);
+  }
+  console.log(`every 15 s, journal / router: ${seriesOf(usage)}`);
+
+  const isBounded = ({ before, after }: { readonly before: number; readonly after: number }): boolean =>
+    seconds < growthSecondsMin || after <= before * growthMax + slackBytes;
+  const without = (word: string): boolean =>
+    !clients.some(({ problems }) => problems.some((problem) => problem.startsWith(word)));
+  const checks: readonly (readonly [string, boolean])[] = [
+    ['no output was lost', without('lost')],
+    ['no output came twice', without('doubled')],
+    ['every output is that of the undisturbed run', without('different')],
+    ['no stream was refused', without('refused')],
+    ['no stream was stuck', without('stuck')],
+    ['nothing else was wrong', clients.every(({ problems }) => problems.length === 0) && faults.problems.length === 0],
+    [
+      'every stream that can be resumed is done',
+      clients.every((client) => !client.options.plan.isResumable || client.ending?.outcome === 'done'),
+    ],
+    ['the others are done or lost their worker by a kill', clients.every((client) => isRightlyEnded(client, faults))],
+    ['every kind of fault was made', faultKinds.every((kind) => (faults.counts.get(kind) ?? 0) > 0)],
+    ['the journal does not grow', isBounded(growth.journal)],
+    ['the memory of the router does not grow', isBounded(growth.router)],
+    ['the server ends in order', exitCode === 0],
+  ];
+  for (const [what, isSo] of checks) console.log(`${isSo ? 'ok    ' : 'FAILED'} ${what}`);
+  printProblems(clients, faults);
+  const failed = checks.filter(([, isSo]) => !isSo).length;
+  console.log(`${checks.length - failed} passed, ${failed} failed`);
+  return failed === 0;
+}
+
+function isWorkerLost({ ending }: DurableClient): boolean {
+  return ending?.outcome === 'failed' && ending.code === 'worker-lost';
+}
+
+function isRightlyEnded(client: DurableClient, faults: Faults): boolean {
+  if (client.ending?.outcome === 'done') return true;
+  return !client.options.plan.isResumable && isWorkerLost(client) && faults.wasKilledDuring(client);
+}
+
+/** The first of each kind, with what happened to its stream. */
+function printProblems(clients: readonly DurableClient[], faults: Faults): void {
+  const wrong = clients.filter((client) => client.problems.length > 0 || !isRightlyEnded(client, faults));
+  const shown = new Set<string>();
+  for (const client of wrong) {
+    const first =
+      client.problems[0] ?? `ended ${client.ending?.outcome} ${client.ending?.code ?? ''} ${client.ending?.message}`;
+    const kind = first.replace(/[\s:].*$/s, client.problems.length > 0 ? '' : (client.ending?.code ?? ''));
+    if (shown.has(kind)) continue;
+    shown.add(kind);
+    console.log(`\n! ${first}\n  ${client.history}`);
+  }
+  if (wrong.length > 0) console.log(`\n${wrong.length} streams went wrong`);
+  for (const problem of faults.problems.slice(0, 3)) console.log(`\n! ${problem}`);
+}
+
+function seriesOf({ samples }: JournalWatch): string {
+  return samples
+    .filter((_, index) => index % 15 === 0)
+    .map(({ journalBytes, residentBytes }) => `${mebibytes(journalBytes)}/${mebibytes(residentBytes)}`)
+    .join(' ');
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}
