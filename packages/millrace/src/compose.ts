@@ -11,8 +11,8 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
-  noStreamObserver,
   SliceQueue,
+  StreamMetrics,
   StreamService,
   startConnectionMetrics,
   startMemoryMetrics,
@@ -89,8 +89,18 @@ async function startOn(
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const slices = new SliceQueue();
+  const streamMetrics = new StreamMetrics(metrics);
+  const streams = openStreams({
+    config,
+    assembly,
+    observer: streamMetrics,
+    lastingFolder: assembly.lastingFolder,
+    temporaryFolder: assembly.temporaryFolder,
+  });
+  components.add({ close: () => streams.journal.close() });
+  streamMetrics.show(streams.host, streams.journal);
   const mount = mountManagement({
-    management: new ServerManagement({ assembly, traffic: assembly.traffic }),
+    management: new ServerManagement({ assembly, traffic: assembly.traffic, streams: streams.host.directory }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
@@ -109,14 +119,6 @@ async function startOn(
     slices,
     onError,
   };
-  const streams = openStreams({
-    config,
-    assembly,
-    observer: noStreamObserver,
-    lastingFolder: assembly.lastingFolder,
-    temporaryFolder: assembly.temporaryFolder,
-  });
-  components.add({ close: () => streams.journal.close() });
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
