@@ -11,10 +11,10 @@ const folderArrows: Readonly<Record<string, readonly string[]>> = {
   dispatch: ['model', 'data-plane'],
   catalogue: ['model', 'data-plane'],
   'life-cycle': ['model', 'repository', 'data-plane', 'dispatch', 'catalogue'],
-  management: ['model', 'catalogue', 'life-cycle'],
   streams: ['model', 'data-plane'],
+  management: ['model', 'catalogue', 'life-cycle', 'streams'],
   edges: ['proto', 'model', 'data-plane', 'catalogue', 'management', 'streams'],
-  telemetry: ['model', 'data-plane', 'catalogue', 'life-cycle', 'management'],
+  telemetry: ['model', 'data-plane', 'catalogue', 'life-cycle', 'streams', 'management'],
 };
 
 /** The same for the folders inside the life cycle; what lies beside them may import all of them, and they none of it. */

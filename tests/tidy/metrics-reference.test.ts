@@ -10,6 +10,7 @@ import {
   processMetrics,
   schedulerMetrics,
   serverMetrics,
+  streamMetrics,
   tritonMetrics,
 } from '@millrace/router/internal';
 import { expect, test } from 'vitest';
@@ -43,6 +44,7 @@ const reference = [
   section('Instances and queues', schedulerMetrics),
   section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
+  section('Durable streams', streamMetrics),
   section('Server', serverMetrics),
   section('Connections', connectionMetrics),
   section('Process', processMetrics),
@@ -64,6 +66,7 @@ test('every metric is named once, and with the ending its type asks for', () => 
     schedulerMetrics,
     memoryMetrics,
     lifeCycleMetrics,
+    streamMetrics,
     serverMetrics,
     connectionMetrics,
     processMetrics,

@@ -44,6 +44,7 @@ export { chooseSharedWorker } from './sharing/shared-worker-choice.ts';
 export { defaultSharingPolicy, resolveSharingPolicy, type SharingPolicy } from './sharing/sharing-policy.ts';
 export { type ContentId, type RunsMeasured, SmallModels } from './sharing/small-models.ts';
 export { type OpenDecision, type OpenedStream, type OpenRequest, openDecisionOf } from './streams/open-decision.ts';
+export { type RestoredStream, restoredStreamFrom } from './streams/restored-stream.ts';
 export * from './streams/stream-entries.ts';
 export type { StreamError, StreamErrorCode } from './streams/stream-errors.ts';
 export { StreamMachine, type StreamMachineCounts, type StreamMachineOptions } from './streams/stream-machine.ts';

@@ -12,9 +12,9 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
-  noStreamObserver,
   type Route,
   SliceQueue,
+  StreamMetrics,
   StreamService,
   startConnectionMetrics,
   startMemoryMetrics,
@@ -91,8 +91,18 @@ async function startOn(
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const slices = new SliceQueue();
+  const streamMetrics = new StreamMetrics(metrics);
+  const streams = openStreams({
+    config,
+    assembly,
+    observer: streamMetrics,
+    lastingFolder: assembly.lastingFolder,
+    temporaryFolder: assembly.temporaryFolder,
+  });
+  components.add({ close: () => streams.journal.close() });
+  streamMetrics.show(streams.host, streams.journal);
   const mount = mountManagement({
-    management: new ServerManagement({ assembly, traffic: assembly.traffic }),
+    management: new ServerManagement({ assembly, traffic: assembly.traffic, streams: streams.host.directory }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
@@ -111,14 +121,6 @@ async function startOn(
     slices,
     onError,
   };
-  const streams = openStreams({
-    config,
-    assembly,
-    observer: noStreamObserver,
-    lastingFolder: assembly.lastingFolder,
-    temporaryFolder: assembly.temporaryFolder,
-  });
-  components.add({ close: () => streams.journal.close() });
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });

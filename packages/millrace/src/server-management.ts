@@ -1,5 +1,6 @@
 /** Management of the running server: delegates each operation to the part that owns the data, and combines their answers. */
 import type { InstanceSnapshot } from '@millrace/core';
+import { InferenceError } from '@millrace/protocol';
 import type {
   ContextStatus,
   IndexEntry,
@@ -7,6 +8,10 @@ import type {
   LoadOverrides,
   Management,
   QueueStatus,
+  StreamControl,
+  StreamPage,
+  StreamQuery,
+  StreamStatus,
   TrafficChange,
   TrafficPolicy,
 } from '@millrace/router';
@@ -16,15 +21,19 @@ import type { Assembly } from './assemble.ts';
 export interface ServerManagementParts {
   readonly assembly: Pick<Assembly, 'cache' | 'dataPlane' | 'fleet' | 'library' | 'models'>;
   readonly traffic: TrafficTable;
+  /** Undefined: an embedded engine, which has none. */
+  readonly streams?: StreamControl;
 }
 
 export class ServerManagement implements Management {
   readonly #assembly: ServerManagementParts['assembly'];
   readonly #traffic: TrafficTable;
+  readonly #streams: StreamControl | undefined;
 
-  constructor({ assembly, traffic }: ServerManagementParts) {
+  constructor({ assembly, traffic, streams }: ServerManagementParts) {
     this.#assembly = assembly;
     this.#traffic = traffic;
+    this.#streams = streams;
   }
 
   index(): Promise<readonly IndexEntry[]> {
@@ -90,6 +99,18 @@ export class ServerManagement implements Management {
     return this.#assembly.cache.flush(model);
   }
 
+  async streams(query: StreamQuery): Promise<StreamPage> {
+    return this.#streams === undefined ? { streams: [], next: undefined } : this.#streams.streams(query);
+  }
+
+  stream(id: string): Promise<StreamStatus> {
+    return this.#streams === undefined ? Promise.reject(noStream(id)) : this.#streams.stream(id);
+  }
+
+  cancelStream(id: string, reason: string): Promise<StreamStatus> {
+    return this.#streams === undefined ? Promise.reject(noStream(id)) : this.#streams.cancelStream(id, reason);
+  }
+
   traffic(model: string): TrafficPolicy {
     return this.#traffic.traffic(model);
   }
@@ -97,6 +118,10 @@ export class ServerManagement implements Management {
   changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy> {
     return this.#traffic.changeTraffic(model, change, expectedRevision);
   }
+}
+
+function noStream(id: string): InferenceError {
+  return new InferenceError('stream-not-found', `there is no stream ${id}: an embedded engine has no durable streams`);
 }
 
 function instanceKey(worker: number, model: string): string {

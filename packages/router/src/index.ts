@@ -21,7 +21,16 @@ export type { ContextStatus } from './life-cycle/context-statuses.ts';
 export type { LoadOverrides } from './life-cycle/explicit/load-overrides.ts';
 export type { ModelControl } from './life-cycle/model-control.ts';
 export type { IndexEntry } from './life-cycle/repository-index.ts';
-export type { BreakerState, InstanceStatus, Management, QueueStatus } from './management/management.ts';
+export type {
+  BreakerState,
+  InstanceStatus,
+  Management,
+  QueueStatus,
+  StreamControl,
+  StreamPage,
+  StreamQuery,
+  StreamStatus,
+} from './management/management.ts';
 export type {
   BatchStatistics,
   Duration,

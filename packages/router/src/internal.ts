@@ -61,7 +61,7 @@ export {
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
 export { StreamHost } from './streams/stream-host.ts';
-export { noStreamObserver, type StreamObserver } from './streams/stream-observer.ts';
+export type { StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';
@@ -77,6 +77,7 @@ export {
   processMetrics,
   schedulerMetrics,
   serverMetrics,
+  streamMetrics,
   tritonMetrics,
 } from './telemetry/metric-table.ts';
 export { metricsHandler } from './telemetry/metrics-handler.ts';
@@ -85,3 +86,4 @@ export { startProcessMetrics } from './telemetry/process-metrics.ts';
 export { type MetricSpec, MetricsRegistry } from './telemetry/registry.ts';
 export { startSchedulerMetrics } from './telemetry/scheduler-metrics.ts';
 export { statisticsFrom } from './telemetry/statistics.ts';
+export { StreamMetrics } from './telemetry/stream-metrics.ts';

@@ -73,7 +73,7 @@ describe('inputs', () => {
     harness.take();
     harness.input(2, { eventTime: 899 }).input(3, { eventTime: 900 });
     expect(harness.take()).toEqual(['append input 2 dropped', 'append input 3', 'run 2 in3 state=-']);
-    expect(harness.machine.counts().lateInputs).toBe(1);
+    expect(harness.machine.lateInputs).toBe(1);
     harness.done(1, 'out1');
     expect(harness.take()).toEqual(['append output 1 out1 last', 'append output 2 - last']);
   });
@@ -86,7 +86,7 @@ describe('inputs', () => {
       .input(1, { eventTime: 1_000 })
       .input(2, { eventTime: 0 });
     expect(applied.take()).toContain('run 2 in2 state=-');
-    expect(applied.machine.counts().lateInputs).toBe(1);
+    expect(applied.machine.lateInputs).toBe(1);
   });
 
   test('whose deadline passes end the stream', () => {

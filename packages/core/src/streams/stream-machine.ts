@@ -33,8 +33,6 @@ export interface StreamMachineCounts {
   readonly runningSteps: number;
   readonly logEntries: number;
   readonly logBytes: number;
-  /** Inputs of this machine's life that came after the watermark. */
-  readonly lateInputs: number;
 }
 
 export class StreamMachine<Payload extends SizedPayload> {
@@ -52,6 +50,7 @@ export class StreamMachine<Payload extends SizedPayload> {
   #ending: EndingEntry | undefined;
   #endingNumber = Number.POSITIVE_INFINITY;
   #isLeaving: boolean = false;
+  #isAbandoned: boolean = false;
   /** Why this machine does nothing more. */
   #over: StreamError | undefined;
 
@@ -153,6 +152,26 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#records.acceptance.accepted;
   }
 
+  /** Outputs numbered so far. */
+  get outputs(): number {
+    return this.#records.outputs.last;
+  }
+
+  /** Whether an input waits for outputs; one that only runs again for its state does not. */
+  get hasUnanswered(): boolean {
+    return this.#steps.pending.all.some(({ isAnswered }) => !isAnswered);
+  }
+
+  /** Inputs of this machine's life that came after the watermark. */
+  get lateInputs(): number {
+    return this.#inputs.window.lateInputs;
+  }
+
+  /** Whether it was cancelled because no client resumed it in time. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
   /** The ending, once it is durable. */
   get ending(): EndingEntry | undefined {
     return this.#records.committed >= this.#endingNumber ? this.#ending : undefined;
@@ -171,7 +190,6 @@ export class StreamMachine<Payload extends SizedPayload> {
       runningSteps: running,
       logEntries: entries,
       logBytes: bytes,
-      lateInputs: this.#inputs.window.lateInputs,
     };
   }
 
@@ -312,9 +330,10 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (this.#over !== undefined) return;
     if (this.#isWorking) {
       if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
-      else if (this.#nowMs >= this.#resumableUntil)
+      else if (this.#nowMs >= this.#resumableUntil) {
+        this.#isAbandoned = true;
         this.#end('cancelled', notResumedError(this.#config.resumeWindowMs));
-      else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
+      } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
     } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
       this.#over = streamErrors.removed;
       this.#delivery.close(streamErrors.expired);

@@ -1,6 +1,7 @@
 /** Every command with its arguments and flags: the one source of parsing, help and completion. */
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
 import { modelCommands, scanCommand } from './models/model-commands.ts';
+import { streamCommands } from './streams/stream-commands.ts';
 
 export interface FlagSpec {
   /** Without the dashes. */
@@ -143,6 +144,17 @@ export const modelsCommand: CommandSpec = {
   subcommands: modelCommands,
 };
 
+export const streamsCommand: CommandSpec = {
+  name: 'streams',
+  usage: 'COMMAND … [flags]',
+  summary: 'See and cancel durable streams of a running server.',
+  details: ['millrace streams COMMAND --help describes each command.'],
+  examples: ['millrace streams list', 'millrace streams show 9b1f', 'millrace streams cancel 9b1f'],
+  argumentsMax: 1,
+  groups: [],
+  subcommands: streamCommands,
+};
+
 export const inferCommand: CommandSpec = {
   name: 'infer',
   usage: 'MODEL [flags]',
@@ -256,6 +268,7 @@ export const completionCommand: CommandSpec = {
 export const commands: readonly CommandSpec[] = [
   serveCommand,
   modelsCommand,
+  streamsCommand,
   inferCommand,
   versionCommand,
   completionCommand,

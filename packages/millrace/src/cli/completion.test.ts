@@ -24,7 +24,7 @@ test('the script for bash has no syntax error', () => {
 
 test('bash offers commands, flags, choices and shells', () => {
   expect(offers('millrace', '')).toEqual(expect.arrayContaining(commands.map((command) => command.name)));
-  expect(offers('millrace', 's')).toEqual(['serve']);
+  expect(offers('millrace', 'se')).toEqual(['serve']);
   expect(offers('millrace', 'serve', '--log-')).toEqual(['--log-level', '--log-format', '--log-requests']);
   expect(offers('millrace', 'serve', '--no-sh')).toEqual(['--no-share-workers', '--no-shared-memory']);
   expect(offers('millrace', 'serve', '--lane', '')).toEqual(['local', 'inline']);

@@ -88,6 +88,8 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
     case 'models':
     case 'models scan':
       return scanModels(parsed, parts);
+    case 'streams':
+      throw needsCommand(command, parsed);
     case 'infer':
       return runInferCommand(parsed, parts);
     case 'version':
@@ -97,6 +99,12 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
     default:
       return manage(command, parsed, parts);
   }
+}
+
+function needsCommand(command: CommandSpec, { positionals: [written] }: ParsedArguments): ConfigError {
+  const names = [...subcommandsOf(command).keys()];
+  const what = written === undefined ? 'needs a command' : `has no command ${written}.${didYouMean(written, names)}`;
+  return new ConfigError([{ source: `millrace ${command.name}`, message: `${what}: give one of ${names.join(', ')}` }]);
 }
 
 function help(parts: CommandEnvironment, about: readonly string[]): number {

@@ -9,10 +9,21 @@ import type { ContextStatus } from '../life-cycle/context-statuses.ts';
 import type { LoadOverrides } from '../life-cycle/explicit/load-overrides.ts';
 import type { ModelControl } from '../life-cycle/model-control.ts';
 import type { IndexEntry } from '../life-cycle/repository-index.ts';
+import type { StreamControl, StreamPage, StreamQuery } from '../streams/stream-directory.ts';
+import type { StreamStatus } from '../streams/stream-gateway.ts';
 
-export type { BreakerState, ContextStatus, IndexEntry, LoadOverrides };
+export type {
+  BreakerState,
+  ContextStatus,
+  IndexEntry,
+  LoadOverrides,
+  StreamControl,
+  StreamPage,
+  StreamQuery,
+  StreamStatus,
+};
 
-export interface Management extends ModelControl, TrafficControl {
+export interface Management extends ModelControl, StreamControl, TrafficControl {
   instances(): readonly InstanceStatus[];
   queues(): QueueStatus;
   /** Closes the breaker of an instance: it takes requests again from now on. */

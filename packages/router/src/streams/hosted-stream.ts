@@ -3,6 +3,7 @@
  * what came of it.
  */
 import type {
+  EndingOutcome,
   LinkFrame,
   LinkId,
   StreamEntry,
@@ -11,13 +12,16 @@ import type {
   StreamMachineAction,
   StreamMachineEvent,
 } from '@millrace/core';
-import { type EndedFrame, type ErrorCode, InferenceError, streamProtocolVersion } from '@millrace/protocol';
-import { StoreError, type StreamLog } from '@millrace/store';
+import { type ErrorCode, InferenceError } from '@millrace/protocol';
+import type { StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
+import { frameForLink } from './frame-for-link.ts';
 import type { ModelSteps } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
-import type { StreamLinkFrame, StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
+import { ResumeWatch } from './resume-watch.ts';
+import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
 import type { StreamObserver } from './stream-observer.ts';
+import { appendRefusalFrom, endedFrameFrom, endedRefusal, streamInferenceError } from './stream-refusals.ts';
 
 /** The part of time that streams need: the system's, since their limits outlive a process. */
 export interface StreamClock {
@@ -39,6 +43,8 @@ export interface HostedStreamParts {
   readonly clock: StreamClock;
   readonly observer: StreamObserver;
   readonly warnings: readonly string[];
+  /** Left in the journal by an earlier process. */
+  readonly isRestored: boolean;
   /** Nothing will be run any more: its model is no longer needed. */
   readonly onEnded: () => void;
   /** The machine does nothing more. */
@@ -58,6 +64,11 @@ export class HostedStream {
   #isPerforming: boolean = false;
   #isOver: boolean = false;
   #hasEnded: boolean = false;
+  /** It ended before this process had it. */
+  readonly #wasEnded: boolean;
+  readonly #resumes: ResumeWatch;
+  #lateInputs = 0;
+  #endWaiters: (() => void)[] = [];
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
@@ -66,11 +77,16 @@ export class HostedStream {
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
   #cancelAlarm: (() => void) | undefined;
-  #outputs = 0;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
+    this.#wasEnded = parts.machine.ending !== undefined;
+    this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
     parts.log.whenFenced.then(() => this.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
+  }
+
+  get id(): string {
+    return this.#parts.id;
   }
 
   get opening(): OpeningRecord {
@@ -95,12 +111,15 @@ export class HostedStream {
     listener: StreamListenerOfLink,
     event: Omit<StreamMachineEvent<Uint8Array> & { kind: 'attached' }, 'kind' | 'link'>,
   ): void {
+    this.#resumes.attaching(this.isAttached);
     this.#links.set(link, listener);
     this.tell({ kind: 'attached', link, ...event });
   }
 
   detach(link: LinkId): void {
-    if (this.#links.delete(link)) this.tell({ kind: 'detached', link });
+    if (!this.#links.delete(link)) return;
+    this.#noteLinkGone();
+    this.tell({ kind: 'detached', link });
   }
 
   /** Resolves with the highest durable input once this one is. */
@@ -109,6 +128,12 @@ export class HostedStream {
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
     if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
     return new Promise((resolve, reject) => this.#waitingInputs.push({ sequence, resolve, reject }));
+  }
+
+  /** Resolves when its ending is durable, or this router no longer has it. */
+  whenEnded(): Promise<void> {
+    if (this.#isOver || this.hasEnded) return Promise.resolve();
+    return new Promise((resolve) => this.#endWaiters.push(resolve));
   }
 
   tell(event: StreamMachineEvent<Uint8Array>): void {
@@ -131,24 +156,30 @@ export class HostedStream {
     this.#isPerforming = false;
     if (!this.#hasEnded && machine.ending !== undefined) {
       this.#hasEnded = true;
-      this.#parts.onEnded();
+      this.#noteEnd(machine.ending);
     }
     this.#settleInputs();
+    if (machine.lateInputs !== this.#lateInputs) {
+      this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
+      this.#lateInputs = machine.lateInputs;
+    }
   }
 
   status(): StreamStatus {
-    const { id, opening, expiresAtMs, log, machine } = this.#parts;
+    const { id, opening, expiresAtMs, log, machine, clock } = this.#parts;
     const { ending } = machine;
     return {
       id,
       model: opening.model,
       version: opening.version,
       epoch: log.epoch,
+      isOwned: true,
       isAttached: this.isAttached,
       openedAtMs: opening.openedAtMs,
+      ageMs: clock.wallNow() - opening.openedAtMs,
       expiresAtMs,
       acceptedInput: machine.acceptedInput,
-      outputs: this.#outputs,
+      outputs: machine.outputs,
       journalBytes: machine.counts().logBytes,
       ended: ending && endedFrameFrom(ending),
     };
@@ -160,7 +191,6 @@ export class HostedStream {
       case 'append':
         if (this.#unsent.length === 0) this.#unsentFrom = action.number;
         this.#unsent.push(action.entry);
-        if (action.entry.kind === 'output') this.#outputs = action.entry.sequence;
         return;
       case 'trim':
         this.#flush();
@@ -170,7 +200,8 @@ export class HostedStream {
         this.#send(action.link, action.frame);
         return;
       case 'run': {
-        const { step, input, state, outputsMax, deadlineAt } = action;
+        const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
+        if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
         steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
         return;
       }
@@ -188,7 +219,6 @@ export class HostedStream {
         return;
       case 'finished':
         this.#over(undefined);
-        observer.streamFinished();
         void log
           .close(action.expiresAt <= clock.wallNow() ? { remove: true } : { expiresAtMs: action.expiresAt })
           .catch(() => {});
@@ -219,7 +249,7 @@ export class HostedStream {
       },
       (error: unknown) => {
         this.#inFlight -= 1;
-        this.#refusal ??= { kind: 'append-refused', reason: refusalReason(error), number: from };
+        this.#refusal ??= { kind: 'append-refused', reason: appendRefusalFrom(error), number: from };
         this.#tellRefusal();
       },
     );
@@ -239,47 +269,43 @@ export class HostedStream {
     if (listener === undefined) return;
     const isEnd = frame.kind === 'ended';
     if (isEnd) this.#links.delete(link);
-    listener.onFrame(this.#linkFrame(frame));
-    if (isEnd) listener.onClosed(undefined);
-  }
-
-  #linkFrame(frame: LinkFrame<Uint8Array>): StreamLinkFrame {
-    switch (frame.kind) {
-      case 'opened': {
-        const { id, opening, log, warnings } = this.#parts;
-        const { acceptedInput, nextOutput, inputCredit } = frame;
-        const { model, version } = opening;
-        const protocolVersion = streamProtocolVersion;
-        return {
-          kind: 'opened',
-          streamId: id,
-          epoch: log.epoch,
-          model,
-          version,
-          protocolVersion,
-          acceptedInput,
-          nextOutput,
-          inputCredit,
-          warnings,
-        };
-      }
-      case 'accepted':
-        return { kind: 'accepted', input: frame.acceptedInput, inputCredit: frame.inputCredit };
-      case 'output': {
-        const { sequence, input, payload, isLast } = frame.output;
-        return { kind: 'output', sequence, inputSequence: input, payload, endOfOutput: isLast };
-      }
-      case 'draining':
-        return { kind: 'draining', message: 'this server is shutting down; connect again and resume the stream' };
-      case 'ended':
-        return endedFrameFrom(frame);
+    if (frame.kind === 'opened') this.#noteOpened(frame.nextOutput);
+    else if (this.#resumes.isMeasuring && (frame.kind === 'output' || isEnd)) {
+      this.#resumes.delivered(this.#parts.clock.wallNow());
     }
+    listener.onFrame(frameForLink(frame, this.#parts));
+    if (isEnd) listener.onClosed(undefined);
   }
 
   #closeLink(link: LinkId, error: InferenceError): void {
     const listener = this.#links.get(link);
-    this.#links.delete(link);
+    if (this.#links.delete(link)) this.#noteLinkGone();
     listener?.onClosed(error);
+  }
+
+  #noteOpened(nextOutput: number): void {
+    const { machine, clock } = this.#parts;
+    const nowMs = clock.wallNow();
+    this.#resumes.opened(nowMs);
+    const owesNothing = machine.outputs < nextOutput && !machine.hasUnanswered;
+    if (owesNothing && !this.hasEnded) this.#resumes.delivered(nowMs);
+  }
+
+  #noteLinkGone(): void {
+    if (!this.isAttached) this.#resumes.lost(this.#parts.clock.wallNow());
+  }
+
+  #noteEnd({ outcome, error }: { readonly outcome: EndingOutcome; readonly error: StreamError | undefined }): void {
+    const { machine, observer, onEnded } = this.#parts;
+    onEnded();
+    this.#releaseEndWaiters();
+    if (this.#wasEnded) return;
+    observer.streamEnded(outcome, error?.code as ErrorCode | undefined);
+    if (machine.isAbandoned) observer.streamAbandoned();
+  }
+
+  #releaseEndWaiters(): void {
+    for (const resolve of this.#endWaiters.splice(0)) resolve();
   }
 
   #wakeAt(at: number): void {
@@ -299,6 +325,7 @@ export class HostedStream {
     for (const link of [...this.#links.keys()]) this.#closeLink(link, left);
     for (const { reject } of this.#waitingInputs) reject(left);
     this.#waitingInputs = [];
+    this.#releaseEndWaiters();
     this.#parts.onOver();
   }
 
@@ -314,30 +341,4 @@ export class HostedStream {
     }
     this.#waitingInputs = waiting;
   }
-}
-
-function endedFrameFrom(ending: {
-  readonly outcome: EndedFrame['outcome'];
-  readonly error: StreamError | undefined;
-  readonly outputs: number;
-}): EndedFrame {
-  const { outcome, error, outputs } = ending;
-  if (error === undefined) return { kind: 'ended', outcome, message: '', outputs };
-  return { kind: 'ended', outcome, code: error.code as ErrorCode, message: error.message, outputs };
-}
-
-function endedRefusal(error: StreamError | undefined): InferenceError {
-  return error === undefined
-    ? new InferenceError('input-after-end', 'the stream has ended; open a new one')
-    : streamInferenceError(error);
-}
-
-export function streamInferenceError({ code, message }: StreamError): InferenceError {
-  return new InferenceError(code as ErrorCode, message);
-}
-
-function refusalReason(error: unknown): 'full' | 'fenced' | 'unavailable' {
-  if (!(error instanceof StoreError)) return 'unavailable';
-  if (error.code === 'journal-full') return 'full';
-  return error.code === 'journal-fenced' ? 'fenced' : 'unavailable';
 }

@@ -11,11 +11,13 @@ import type { Inference } from '../data-plane/inference.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
+import type { StreamObserver } from './stream-observer.ts';
 
 export interface ModelStepsParts {
   readonly inference: Pick<Inference, 'inferMany'>;
   readonly clock: Clock;
   readonly codec: PayloadCodec;
+  readonly observer: Pick<StreamObserver, 'stepPostponed' | 'workerLost'>;
 }
 
 /** A step as the machine asks for it. */
@@ -116,6 +118,7 @@ export class ModelSteps {
           this.#fail(step, error);
           return;
         }
+        this.#parts.observer.stepPostponed();
         running.cancelPause = this.#parts.clock.after(pauseMs, () => {
           running.cancelPause = undefined;
           this.#ask(asked, running, request, Math.min(2 * pauseMs, pauseMsMax));
@@ -165,7 +168,9 @@ export class ModelSteps {
     const { code, message } = streamErrorFrom(error);
     // The scheduler has run such a request again with nothing beside it, until a worker died of it alone.
     const wasAlone = code === 'poison-request' || code === 'run-time-limit';
-    this.#listener.onFailed(step, { code, message }, wasAlone || code === 'worker-lost', wasAlone);
+    const hasWorkerDied = wasAlone || code === 'worker-lost';
+    if (hasWorkerDied) this.#parts.observer.workerLost();
+    this.#listener.onFailed(step, { code, message }, hasWorkerDied, wasAlone);
   }
 
   #requestFor({ input, state, deadlineAt }: AskedStep, { model, revision }: StreamPin): InferRequest {

@@ -66,8 +66,11 @@ export interface StreamStatus {
   readonly model: string;
   readonly version: string;
   readonly epoch: number;
+  /** This router runs it; false: it lies in the journal and nothing else. */
+  readonly isOwned: boolean;
   readonly isAttached: boolean;
   readonly openedAtMs: number;
+  readonly ageMs: number;
   readonly expiresAtMs: number;
   readonly acceptedInput: number;
   readonly outputs: number;

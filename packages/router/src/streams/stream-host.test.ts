@@ -10,7 +10,7 @@ import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
 import { StreamHost } from './stream-host.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
-import { noStreamObserver } from './stream-observer.ts';
+import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
 
 const settings: StreamSettings = {
@@ -104,6 +104,13 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
     return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: pins.digest, release };
   };
   const alarms: (() => void)[] = [];
+  const seen: string[] = [];
+  const observer = new Proxy({} as StreamObserver, {
+    get:
+      (_, event) =>
+      (...about: unknown[]) =>
+        void seen.push([String(event), ...about].join(' ')),
+  });
   const host = new StreamHost({
     journal,
     models: {
@@ -130,9 +137,9 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
       },
       endOfTurn: (callback) => void setImmediate(callback),
     },
-    observer: noStreamObserver,
+    observer,
   });
-  return { host, model, journal, pins, alarms };
+  return { host, model, journal, pins, alarms, seen };
 }
 
 interface Client {
@@ -241,7 +248,8 @@ test('streams of an earlier process are taken over at the start', async () => {
   await settle();
   const { host, pins } = hostOn(journal);
   expect(await host.restore()).toBe(1);
-  expect([host.openCount, pins.held, host.list()[0]?.id]).toEqual([1, 1, 'a-stream']);
+  expect([host.counts, pins.held]).toEqual([{ attached: 0, detached: 1, ended: 0 }, 1]);
+  expect(await host.directory.stream('a-stream')).toMatchObject({ isOwned: true, model: 'sum', version: '1' });
 });
 
 test('a stream whose model has other files, or none, ends with the reason', async () => {
@@ -363,4 +371,117 @@ test('a drain tells every client, and leaves the stream to the next router', asy
   const next = clientOf(hostOn(journal).host, { streamId: 'a-stream', resumeAfter: 0 });
   await settle();
   expect(outputsOf(next.said)).toEqual(['1: y=4']);
+});
+
+test('resumes are told by cause, and how long the client was without the stream', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  const gapsOf = (seen: readonly string[]): number => seen.filter((text) => text.startsWith('streamRejoined ')).length;
+  const first = clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  expect(first.said.at(-1)).toBe('closed stream-superseded');
+  const third = clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  third.link.input(input(1, 1));
+  await settle();
+  third.link.detach();
+  // A call beside the connection is no resume, and neither is one that is refused.
+  await before.host.status('a-stream', alice);
+  clientOf(before.host, { streamId: 'a-stream', resumeAfter: 9 });
+  clientOf(before.host, { streamId: 'another', mode: 'resume', context: '' });
+  await settle();
+  clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  expect(before.seen.filter((text) => !text.startsWith('streamRejoined '))).toEqual([
+    'streamOpened',
+    'streamResumed take-over',
+    'streamResumed take-over',
+    'streamRefused stream-not-found',
+    'streamResumed reconnect',
+  ]);
+  expect(gapsOf(before.seen)).toBe(3);
+
+  const after = hostOn(journal);
+  after.model.isHeld = true;
+  const held = clientOf(after.host, { streamId: 'a-stream', resumeAfter: 1 });
+  held.link.input(input(2, 2));
+  await settle();
+  // Nothing was owed when it opened: the gap was over with `opened`.
+  expect(after.seen).toContain('streamResumed router-restart');
+  expect(gapsOf(after.seen)).toBe(1);
+  held.link.detach();
+  const waiting = clientOf(after.host, { streamId: 'a-stream', resumeAfter: 1 });
+  await settle();
+  // An input is not answered yet: the gap goes on to the output.
+  expect([waiting.said[0], gapsOf(after.seen)]).toEqual(['opened next=2 accepted=2', 1]);
+  while (after.model.asked.length > 0) {
+    after.model.answer();
+    await settle();
+  }
+  expect([outputsOf(waiting.said), gapsOf(after.seen)]).toEqual([['2: y=3'], 2]);
+});
+
+test('steps that run again after a restart, that are postponed, and endings are told', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  const first = clientOf(before.host, { streamId: 'a-stream' });
+  first.link.input(input(1, 1));
+  await settle();
+  const after = hostOn(journal);
+  const second = clientOf(after.host, { streamId: 'a-stream' });
+  await settle();
+  // No checkpoint was due: the state is built again from the input, whose output is journaled.
+  expect(after.seen).toContain('stepRepeated 1');
+  after.model.isHeld = true;
+  second.link.input(input(2, 2, true));
+  await settle();
+  after.model.asked.shift()?.reject(new InferenceError('model-full', 'the queue is full'));
+  await settle();
+  expect(after.seen).toContain('stepPostponed');
+  after.model.isHeld = false;
+  for (const alarm of after.alarms.splice(0)) alarm();
+  await settle();
+  expect(second.said.at(-2)).toBe('ended done');
+  expect(after.seen.filter((text) => text.startsWith('streamEnded'))).toEqual(['streamEnded done ']);
+});
+
+test('operators list, see and cancel streams of this router and those that only lie in the journal', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  const left = clientOf(before.host, { streamId: 'left' });
+  left.link.input(input(1, 5));
+  await settle();
+  before.host.drain();
+  await settle();
+  const { host } = hostOn(journal);
+  const here = clientOf(host, { streamId: 'here' });
+  await settle();
+  const query = { model: undefined, isOpenOnly: false, limit: 10, after: '' };
+  const idsOf = async (more: Partial<typeof query> | { model: string }) =>
+    (await host.directory.streams({ ...query, ...more })).streams.map(({ id }) => id);
+  expect(await host.directory.streams(query)).toMatchObject({
+    streams: [
+      { id: 'here', model: 'sum', version: '1', isOwned: true, isAttached: true, acceptedInput: 0, outputs: 0 },
+      { id: 'left', isOwned: false, isAttached: false, acceptedInput: 1, outputs: 1, ended: undefined },
+    ],
+    next: undefined,
+  });
+  expect(await host.directory.streams({ ...query, limit: 1 })).toMatchObject({
+    streams: [{ id: 'here' }],
+    next: 'here',
+  });
+  expect(await idsOf({ after: 'here' })).toEqual(['left']);
+  expect([await idsOf({ model: 'sum' }), await idsOf({ model: 'other' })]).toEqual([['here', 'left'], []]);
+
+  const ended = { outcome: 'cancelled', code: 'cancelled', message: 'cancelled by an operator: too long' };
+  expect(await host.directory.cancelStream('left', 'too long')).toMatchObject({ id: 'left', ended });
+  expect(await host.directory.cancelStream('here', '')).toMatchObject({ id: 'here', ended: { outcome: 'cancelled' } });
+  expect(here.said.slice(-2)).toEqual(['ended cancelled cancelled', 'closed']);
+  expect([await idsOf({}), await idsOf({ isOpenOnly: true })]).toEqual([['here', 'left'], []]);
+  // An ending never changes.
+  expect(await host.directory.cancelStream('left', 'again')).toMatchObject({ ended });
+  await expect(host.directory.stream('none')).rejects.toMatchObject({ code: 'stream-not-found' });
+  await expect(host.directory.cancelStream('none', '')).rejects.toMatchObject({ code: 'stream-not-found' });
 });

@@ -2,18 +2,17 @@
  * The durable streams of this router, as edges and operators use them. How streams are found and made is in
  * stream-openings.ts, what happens to one in hosted-stream.ts.
  */
-import {
-  type AcceptedFrame,
-  type AcknowledgeFrame,
-  type CancelFrame,
-  InferenceError,
-  type InputFrame,
-  type OpenFrame,
-  type StreamCredit,
+import type {
+  AcceptedFrame,
+  AcknowledgeFrame,
+  CancelFrame,
+  InputFrame,
+  OpenFrame,
+  StreamCredit,
 } from '@millrace/protocol';
-import { StoreError } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
+import { StreamDirectory } from './stream-directory.ts';
 import type {
   AttachedLink,
   AttachOptions,
@@ -23,12 +22,15 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { StreamTable } from './stream-table.ts';
+import { drainingRefusal, openRefusalFrom } from './stream-refusals.ts';
+import { type StreamCounts, StreamTable } from './stream-table.ts';
 
 export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
+  /** For operators. */
+  readonly directory: StreamDirectory;
   #linkCount = 0;
   #isDraining: boolean = false;
 
@@ -36,10 +38,12 @@ export class StreamHost implements StreamGateway {
     this.#parts = parts;
     this.#table = new StreamTable(parts.settings);
     this.#openings = new StreamOpenings(parts, this.#table);
+    this.directory = new StreamDirectory(parts, this.#table, this.#openings);
   }
 
-  get openCount(): number {
-    return this.#table.size;
+  /** The streams of this router, for metrics. */
+  get counts(): StreamCounts {
+    return this.#table.counts();
   }
 
   attach(open: OpenFrame, caller: StreamCaller, options: AttachOptions, listener: StreamListenerOfLink): AttachedLink {
@@ -54,7 +58,7 @@ export class StreamHost implements StreamGateway {
         link.passTo(stream, this.#defaultCredit);
       },
       (error: unknown) => {
-        const refusal = refusalFrom(error);
+        const refusal = openRefusalFrom(error);
         this.#parts.observer.streamRefused(refusal.code);
         link.onClosed(refusal);
       },
@@ -81,18 +85,6 @@ export class StreamHost implements StreamGateway {
 
   async status(id: string, caller: StreamCaller): Promise<StreamStatus> {
     return (await this.#resumed(id, caller)).status();
-  }
-
-  /** All streams that this router owns, for operators. */
-  list(): readonly StreamStatus[] {
-    return this.#table.all().map((stream) => stream.status());
-  }
-
-  /** For operators: ends a stream of whomever. False: there is none. */
-  cancelAny(id: string, message: string): boolean {
-    const stream = this.#table.take(id);
-    stream?.tell({ kind: 'cancelled', link: undefined, message });
-    return stream !== undefined;
   }
 
   /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */
@@ -135,15 +127,4 @@ export class StreamHost implements StreamGateway {
     };
     return this.#opened(resume, caller);
   }
-}
-
-function drainingRefusal(): InferenceError {
-  return new InferenceError('draining', 'the server is shutting down; open the stream on another server');
-}
-
-function refusalFrom(error: unknown): InferenceError {
-  if (error instanceof InferenceError) return error;
-  if (!(error instanceof StoreError)) return new InferenceError('internal', String(error), { cause: error });
-  const code = error.code === 'journal-full' ? 'journal-full' : 'journal-unavailable';
-  return new InferenceError(code, error.message);
 }

@@ -8,23 +8,32 @@ import {
   type StreamMachineConfig,
 } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
-import type { Journal, StreamLog, StreamLogView } from '@millrace/store';
+import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
-import { HostedStream, type StreamClock, streamInferenceError } from './hosted-stream.ts';
+import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
+import { streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
-export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock'> {
+export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock' | 'observer'> {
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
   readonly clock: StreamClock & ModelStepsParts['clock'];
   readonly observer: StreamObserver;
+}
+
+/** A stream of this router: new, or found in the journal. */
+interface FoundStream
+  extends Pick<HostedStreamParts, 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
+  /** Undefined: its model is gone, and it is about to end. */
+  readonly pin: StreamPin | undefined;
+  readonly caller: string;
 }
 
 export class StreamOpenings {
@@ -59,9 +68,8 @@ export class StreamOpenings {
       );
       if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
       if (decision.kind === 'create') return this.#created(id, open, caller);
-      this.#parts.observer.streamResumed(known === undefined ? 'router-restart' : 'reconnect');
       const stream = known ?? (await this.#restored(id, view?.epoch));
-      if (stream === undefined) throw notFound(id);
+      if (stream === undefined) throw streamNotFound(id);
       return stream;
     });
   }
@@ -101,7 +109,7 @@ export class StreamOpenings {
         expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
-      stream = this.#hosted(id, opening, log, machine, pin, caller, warningsFor(open));
+      stream = this.#hosted({ id, opening, log, machine, pin, caller, warnings: warningsFor(open), isRestored: false });
       observer.streamOpened();
       return stream;
     } catch (error) {
@@ -138,19 +146,12 @@ export class StreamOpenings {
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
-    stream = this.#hosted(id, opening, log, machine, pin, '', []);
+    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: [], isRestored: true });
     return stream;
   }
 
-  #hosted(
-    id: string,
-    opening: OpeningRecord,
-    log: StreamLog,
-    machine: StreamMachine<Uint8Array>,
-    pin: StreamPin | undefined,
-    caller: string,
-    warnings: readonly string[],
-  ): HostedStream {
+  #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
+    const { id, log } = found;
     const { clock, observer } = this.#parts;
     const steps = new ModelSteps(this.#parts, pin, caller, {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
@@ -164,20 +165,8 @@ export class StreamOpenings {
       this.#table.remove(id);
       this.#table.giveRoom(caller);
     };
-    const expiresAtMs = log.expiresAtMs;
-    const stream = new HostedStream({
-      id,
-      opening,
-      expiresAtMs,
-      log,
-      machine,
-      steps,
-      clock,
-      observer,
-      warnings,
-      onEnded,
-      onOver,
-    });
+    const { expiresAtMs } = log;
+    const stream = new HostedStream({ ...found, expiresAtMs, steps, clock, observer, onEnded, onOver });
     this.#table.add(id, stream);
     stream.perform();
     return stream;
@@ -242,7 +231,3 @@ function warningsFor({ streamId }: OpenFrame): readonly string[] {
 
 /** 64 random bits in base64. */
 const guessableLengthMax = 11;
-
-function notFound(id: string): InferenceError {
-  return new InferenceError('stream-not-found', `there is no stream ${id}, or it has expired; open a new one`);
-}

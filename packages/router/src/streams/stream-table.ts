@@ -3,6 +3,13 @@ import { InferenceError } from '@millrace/protocol';
 import type { HostedStream } from './hosted-stream.ts';
 import type { StreamSettings } from './stream-options.ts';
 
+export interface StreamCounts {
+  readonly attached: number;
+  readonly detached: number;
+  /** Ended, and kept for clients that resume. */
+  readonly ended: number;
+}
+
 export class StreamTable {
   readonly #limits: Pick<StreamSettings, 'openMax' | 'openPerCallerMax'>;
   readonly #streams = new Map<string, HostedStream>();
@@ -15,8 +22,12 @@ export class StreamTable {
     this.#limits = limits;
   }
 
-  get size(): number {
-    return this.#streams.size;
+  counts(): StreamCounts {
+    const counts = { attached: 0, detached: 0, ended: 0 };
+    for (const stream of this.#streams.values()) {
+      counts[stream.hasEnded ? 'ended' : stream.isAttached ? 'attached' : 'detached'] += 1;
+    }
+    return counts;
   }
 
   take(id: string): HostedStream | undefined {

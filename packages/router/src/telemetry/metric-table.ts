@@ -379,6 +379,105 @@ export const lifeCycleMetrics = {
   },
 } as const satisfies Record<string, MetricSpec>;
 
+/** Durable streams. None of them has the model as a label, so that each is bound once. */
+export const streamMetrics = {
+  streams: {
+    name: 'millrace_streams',
+    type: 'gauge',
+    help: 'Streams of this router: `attached` to a client, `detached` and waiting for a resume, or `ended` and kept for clients that have not seen the end.',
+    labels: ['state'],
+    values: ['attached', 'detached', 'ended'],
+  },
+  opened: {
+    name: 'millrace_streams_opened_total',
+    type: 'counter',
+    help: 'Streams that were opened anew.',
+    labels: [],
+  },
+  refused: {
+    name: 'millrace_streams_refused_total',
+    type: 'counter',
+    help: 'Opens and resumes that were refused, by their code in the error catalogue.',
+    labels: ['code'],
+    values: Object.keys(errorCatalogue),
+  },
+  ended: {
+    name: 'millrace_streams_ended_total',
+    type: 'counter',
+    help: 'Streams that ended, by outcome (`done`, `failed`, `cancelled`, `expired`) and code in the error catalogue, which is empty if the outcome is `done`.',
+    labels: ['outcome', 'code'],
+  },
+  expired: {
+    name: 'millrace_streams_expired_total',
+    type: 'counter',
+    help: 'Streams that ended by a time limit: `life-time`, they were open for `streams.lifeSecondsMax`; `resume-window`, no client resumed them within `streams.resumeSeconds`.',
+    labels: ['limit'],
+    values: ['life-time', 'resume-window'],
+  },
+  resumed: {
+    name: 'millrace_stream_resumes_total',
+    type: 'counter',
+    help: 'Resumes: `reconnect`, the stream had no client; `router-restart`, it is the first client after the stream was restored from the journal; `take-over`, an earlier connection was still attached and was closed.',
+    labels: ['cause'],
+    values: ['reconnect', 'router-restart', 'take-over'],
+  },
+  resumeGapSeconds: {
+    name: 'millrace_stream_resume_gap_seconds',
+    type: 'histogram',
+    help: 'Time that a resumed client was without the stream: from the detach (after a restart of the router: from the restore; for a take-over: from the `opened` frame) to the first output or `ended` frame, or to `opened` if nothing was owed.',
+    labels: [],
+    buckets: latencyBucketsSeconds,
+  },
+  repeatedSteps: {
+    name: 'millrace_stream_repeated_steps_total',
+    type: 'counter',
+    help: 'Steps that ran again: after the death of a worker, or after a restart for inputs that have outputs in the journal.',
+    labels: [],
+  },
+  replayedOutputs: {
+    name: 'millrace_stream_replayed_outputs_total',
+    type: 'counter',
+    help: 'Journaled outputs of the inputs that ran again: they are compared and not sent again.',
+    labels: [],
+  },
+  postponedSteps: {
+    name: 'millrace_stream_postponed_steps_total',
+    type: 'counter',
+    help: 'Refusals of steps for want of capacity, or because the model was loading; each is asked again after a pause.',
+    labels: [],
+  },
+  workersLost: {
+    name: 'millrace_stream_workers_lost_total',
+    type: 'counter',
+    help: 'Deaths of workers that a stream had to handle. A step without an output yet is run again by the scheduler, unseen.',
+    labels: [],
+  },
+  lateInputs: {
+    name: 'millrace_stream_late_inputs_total',
+    type: 'counter',
+    help: 'Inputs whose event time was before the watermark, whatever `streams.lateInputs` made of them.',
+    labels: [],
+  },
+  journalLogs: {
+    name: 'millrace_stream_journal_logs',
+    type: 'gauge',
+    help: 'Streams in the journal, ended ones that are still kept included.',
+    labels: [],
+  },
+  journalBytes: {
+    name: 'millrace_stream_journal_bytes',
+    type: 'gauge',
+    help: 'Bytes in the journal of streams, as its limits count them.',
+    labels: [],
+  },
+  journalBytesMax: {
+    name: 'millrace_stream_journal_max_bytes',
+    type: 'gauge',
+    help: 'Most bytes in the journal of streams; 0 before the first stream.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
 export const serverMetrics = {
   buildInfo: {
     name: 'millrace_build_info',

@@ -95,6 +95,69 @@ describe('each command is one call', () => {
   });
 });
 
+describe('streams', () => {
+  const streams = (args: readonly string[]) => run(['streams', ...args, '--url', server.url]);
+  const stream = {
+    id: '9b1f',
+    model: 'listener',
+    version: '2',
+    epoch: 3,
+    owned: true,
+    attached: true,
+    openedAtMs: 1_700_000_000_000,
+    ageMs: 1500,
+    expiresAtMs: 1_700_086_400_000,
+    acceptedInputs: 4,
+    outputs: 9,
+    journalBytes: 2048,
+  };
+  const failed = { ...stream, id: 'a', ended: { outcome: 'failed', code: 'worker-lost', message: 'the worker died' } };
+
+  test.each([
+    [['list'], `GET ${base}/streams`],
+    [
+      ['list', '--model', 'a b', '--open', '--limit', '5', '--after', '9b1f'],
+      `GET ${base}/streams?model=a+b&open=true&limit=5&after=9b1f`,
+    ],
+    [['show', 'a/b'], `GET ${base}/streams/a%2Fb`],
+    [['cancel', '9b1f', '--reason', 'enough'], `POST ${base}/streams/9b1f/cancel {"reason":"enough"}`],
+  ])('%j is one call', async (args, call) => {
+    expect(await streams(args)).toMatchObject({ code: 0, stderr: '' });
+    expect(asked).toEqual([call]);
+  });
+
+  test('list prints a table, and how to get the next page', async () => {
+    const others = [failed, { ...stream, id: 'b', owned: false }, { ...stream, id: 'c', attached: false }];
+    answers = { [`GET ${base}/streams`]: { streams: [stream, ...others], next: 'c' } };
+    const { stdout } = await streams(['list']);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(/^ID +MODEL +STATE +AGE +INPUTS +OUTPUTS +JOURNAL$/);
+    expect(lines[1]).toMatch(/^9b1f +listener:2 +attached +1\.5 s +4 +9 +2\.0 KiB$/);
+    expect(lines[2]).toMatch(/^a +listener:2 +failed: worker-lost +/);
+    expect(lines[3]).toMatch(/^b +listener:2 +in the journal +/);
+    expect(lines[4]).toMatch(/^c +listener:2 +detached +/);
+    expect(lines.slice(5)).toEqual(['More: --after c', '']);
+    expect(JSON.parse((await streams(['list', '--json'])).stdout)).toEqual({ next: 'c', streams: [stream, ...others] });
+  });
+
+  test('show prints one stream, with the reason of its end', async () => {
+    answers = { [`GET ${base}/streams/a`]: failed };
+    const { stdout } = await streams(['show', 'a']);
+    expect(stdout).toMatch(/^a\n {2}model +listener:2\n {2}state +failed: worker-lost\n {2}reason +the worker died\n/);
+    expect(stdout).toContain('2023-11-14T22:13:20.000Z');
+  });
+
+  test.each([
+    [['list', '--limit', '0'], 'millrace: --limit: must be a whole number from 1 to 1000, not "0"'],
+    [['show'], 'millrace streams show: needs ID: millrace streams show ID [flags]'],
+    [['shw'], 'millrace streams: has no command shw.'],
+  ])('%j is refused', async (args, message) => {
+    const { code, stderr } = await run(['streams', ...args]);
+    expect([code, asked]).toEqual([2, []]);
+    expect(stderr).toContain(message);
+  });
+});
+
 describe('output', () => {
   const contexts = [
     {

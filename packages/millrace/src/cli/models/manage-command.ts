@@ -1,25 +1,19 @@
-/** `millrace models …` for a running server: one or two calls, printed as a table or as JSON. */
+/** `millrace models …` and `millrace streams …` for a running server: one or two calls, printed as a table or as JSON. */
 import { ConfigError, type ConfigProblem, type JsonObject, type JsonValue, stringifyJson } from '@millrace/protocol';
 import { takeSeconds } from '../../config/units.ts';
-import { type Paint, paintOf, terminalOf } from '../../terminal.ts';
+import { paintOf, terminalOf } from '../../terminal.ts';
 import type { CommandSpec } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { managedFrom, timeoutMsFrom } from '../server-call.ts';
+import { streamPlans } from '../streams/stream-plans.ts';
 import { ArgumentReader } from './argument-reader.ts';
 import { loadBodyFrom } from './load-body.ts';
 import { type ManagementCall, ManagementClient } from './management-client.ts';
 import { contextsText, instancesText, queuesText, trafficText } from './management-text.ts';
 import { answerSeconds, loadSeconds } from './model-commands.ts';
-
-/** The calls of a command and how to format their answers. The answers of several calls are members of one object. */
-interface Plan {
-  readonly calls: Readonly<Record<string, ManagementCall>>;
-  text(answers: Readonly<Record<string, JsonObject>>, paint: Paint): string;
-}
-
-type MakePlan = (args: ArgumentReader, flags: FlagValues, parts: CommandEnvironment) => Plan;
+import type { MakePlan, Plan } from './plan.ts';
 
 export async function manage(
   command: CommandSpec,
@@ -57,6 +51,7 @@ export async function manage(
 }
 
 const plans: Readonly<Record<string, MakePlan>> = {
+  ...streamPlans,
   list: () => ({
     calls: { contexts: get('contexts'), index: get('models') },
     text: ({ contexts = {}, index = {} }, paint) => contextsText(contexts, index, paint),

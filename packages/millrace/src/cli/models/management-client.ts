@@ -9,6 +9,7 @@ export interface ManagementCall {
   readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
   /** Below the path of the management API; each part before URL encoding. */
   readonly path: readonly string[];
+  readonly query?: Readonly<Record<string, string>>;
   readonly body?: JsonValue;
   readonly ifRevision?: number | undefined;
 }
@@ -21,8 +22,9 @@ export class ManagementClient {
   }
 
   /** The answer of the server; an empty object if it has no body. Throws a `CommandFailure`. */
-  async call({ method, path, body, ifRevision }: ManagementCall): Promise<JsonObject> {
-    const target = [basePath, ...path.map(encodeURIComponent)].join('/');
+  async call({ method, path, query = {}, body, ifRevision }: ManagementCall): Promise<JsonObject> {
+    const search = new URLSearchParams(query).toString();
+    const target = [basePath, ...path.map(encodeURIComponent)].join('/') + (search === '' ? '' : `?${search}`);
     const answer = await callServer(this.#address, target, {
       method,
       headers: {

@@ -75,6 +75,51 @@ export function queuesText(answer: JsonObject, paint: Paint): string {
   return `${tableText(columns, rowsOf(answer.models), paint, 'No model is loaded.')}${total}\n`;
 }
 
+export function streamsText(answer: JsonObject, paint: Paint): string {
+  const columns: Column[] = [
+    ['ID', (row) => text(row.id)],
+    ['MODEL', (row) => `${text(row.model)}:${text(row.version)}`],
+    ['STATE', streamState],
+    ['AGE', (row) => duration(row.ageMs)],
+    ['INPUTS', (row) => text(row.acceptedInputs)],
+    ['OUTPUTS', (row) => text(row.outputs)],
+    ['JOURNAL', (row) => bytes(row.journalBytes)],
+  ];
+  const more = answer.next === undefined ? '' : `More: --after ${text(answer.next)}\n`;
+  return `${tableText(columns, rowsOf(answer.streams), paint, 'There is no stream.')}${more}`;
+}
+
+export function streamText(stream: JsonObject): string {
+  const ended = isObject(stream.ended) ? stream.ended : {};
+  const rows = [
+    ['model', `${text(stream.model)}:${text(stream.version)}`],
+    ['state', streamState(stream)],
+    ...(ended.message === undefined || ended.message === '' ? [] : [['reason', text(ended.message)]]),
+    ['age', duration(stream.ageMs)],
+    ['opened', time(stream.openedAtMs)],
+    ['expires', time(stream.expiresAtMs)],
+    ['inputs', `${text(stream.acceptedInputs)} accepted`],
+    ['outputs', text(stream.outputs)],
+    ['journal', bytes(stream.journalBytes)],
+    ['epoch', text(stream.epoch)],
+  ];
+  return `${[text(stream.id), ...table(rows).map((line) => `  ${line}`)].join('\n')}\n`;
+}
+
+function streamState(row: JsonObject): string {
+  if (isObject(row.ended)) {
+    return row.ended.code === undefined
+      ? text(row.ended.outcome)
+      : `${text(row.ended.outcome)}: ${text(row.ended.code)}`;
+  }
+  if (row.owned !== true) return 'in the journal';
+  return row.attached === true ? 'attached' : 'detached';
+}
+
+function time(value: JsonValue | undefined): string {
+  return typeof value === 'number' ? new Date(value).toISOString() : '-';
+}
+
 function shares(list: JsonValue | undefined, member: string, unit: string): string {
   return rowsOf(list)
     .map((row) => `${text(row.version)}=${text(row[member])}${unit}`)

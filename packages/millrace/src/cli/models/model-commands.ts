@@ -8,7 +8,7 @@ const explain: FlagSpec = {
   description: 'Show for each model whether requests share runs, why, and what to change.',
 };
 
-function serverGroup(timeoutSeconds: number): FlagGroup {
+export function serverGroup(timeoutSeconds: number): FlagGroup {
   return {
     title: 'Server',
     flags: [
@@ -33,8 +33,8 @@ export const answerSeconds = 60;
 /** Loading a large model takes long, and a model that is replaced finishes its requests before it is unloaded. */
 export const loadSeconds = 600;
 
-const output: FlagGroup = { title: 'Output', flags: [json] };
-const asking: readonly FlagGroup[] = [serverGroup(answerSeconds), output];
+export const outputFlags: FlagGroup = { title: 'Output', flags: [json] };
+export const asking: readonly FlagGroup[] = [serverGroup(answerSeconds), outputFlags];
 const changing: readonly FlagGroup[] = [
   serverGroup(answerSeconds),
   {
@@ -47,7 +47,7 @@ const changing: readonly FlagGroup[] = [
       },
     ],
   },
-  output,
+  outputFlags,
 ];
 
 interface Said {
@@ -59,10 +59,12 @@ interface Said {
   readonly groups: readonly FlagGroup[];
 }
 
-function command(name: string, { details = [], ...said }: Said): CommandSpec {
-  const examples = said.examples.map((example) => `millrace models ${example}`);
-  return { ...said, name: `models ${name}`, details, examples };
+export function commandBelow(parent: string, name: string, { details = [], ...said }: Said): CommandSpec {
+  const examples = said.examples.map((example) => `millrace ${parent} ${example}`);
+  return { ...said, name: `${parent} ${name}`, details, examples };
 }
+
+const command = (name: string, said: Said): CommandSpec => commandBelow('models', name, said);
 
 export const scanCommand: CommandSpec = {
   ...command('scan', {
@@ -116,7 +118,7 @@ const serverCommands = [
           },
         ],
       },
-      output,
+      outputFlags,
     ],
   }),
   command('unload', {
@@ -130,7 +132,7 @@ const serverCommands = [
         title: 'Change',
         flags: [{ flag: 'with-dependents', description: 'Also unload the models that this one consists of.' }],
       },
-      output,
+      outputFlags,
     ],
   }),
   command('traffic', {
@@ -224,7 +226,7 @@ const serverCommands = [
           { flag: 'interval', placeholder: 'SECONDS', description: 'Time between two updates.', defaultText: '1' },
         ],
       },
-      output,
+      outputFlags,
     ],
   }),
   command('flush-cache', {

@@ -15,6 +15,9 @@ export interface ManagementOptions {
   readonly watchIntervalMsMax?: number;
   /** Callers that watch the queues at once. */
   readonly watchersMax?: number;
+  /** Streams of one page, and those of a page whose size the caller does not name. */
+  readonly streamsPerPageMax?: number;
+  readonly streamsPerPageDefault?: number;
   /** Up to this size a body is decompressed at once, above it off the event loop. */
   readonly zlibSyncBytesMax?: number;
   /** Bodies that are decompressed off the event loop at once; others wait. */
@@ -43,6 +46,8 @@ export const managementLimits = {
   watchIntervalMsMin: { default: 100, min: 1, max: dayMs },
   watchIntervalMsMax: { default: 60_000, min: 1, max: dayMs },
   watchersMax: { default: 64, min: 1, max: 65_536 },
+  streamsPerPageMax: { default: 1000, min: 1, max: 10_000 },
+  streamsPerPageDefault: { default: 100, min: 1, max: 10_000 },
   zlibSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
   unpackingsMax: { default: 1, min: 1, max: 1024 },
   retryAfterSeconds: { default: 1, min: 0, max: 86_400 },

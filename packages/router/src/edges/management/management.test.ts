@@ -61,6 +61,12 @@ describe.each(Object.entries(faces))('%s passes everything on', (_, face) => {
     expect(await remote.index()).toEqual(await double.index());
     expect(await remote.traffic('mill')).toEqual(double.traffic('mill'));
     expect(await remote.flushCache()).toBe(3);
+    const all = { model: undefined, isOpenOnly: false, limit: 10, after: '' };
+    expect(await remote.streams(all)).toEqual(await double.streams(all));
+    expect(await remote.stream('stream-2')).toEqual(await double.stream('stream-2'));
+    expect(await remote.cancelStream('stream-1', 'too long')).toMatchObject({
+      ended: { outcome: 'cancelled', code: 'cancelled', message: 'too long' },
+    });
   });
 
   test('arguments of load and unload arrive complete', async () => {
@@ -72,6 +78,21 @@ describe.each(Object.entries(faces))('%s passes everything on', (_, face) => {
     expect(double.overrides).toBeUndefined();
     await remote.unload('spare', { isWithDependents: true });
     expect(double.isWithDependents).toBe(true);
+  });
+
+  test('queries of streams arrive complete, and pages follow each other', async () => {
+    const remote = face(await url());
+    const query = { model: 'mill', isOpenOnly: true, limit: 7, after: 'stream-0' };
+    await remote.streams(query);
+    expect(double.streamQuery).toEqual(query);
+    const first = await remote.streams({ model: undefined, isOpenOnly: false, limit: 1, after: '' });
+    expect([first.streams.map(({ id }) => id), first.next]).toEqual([['stream-1'], 'stream-1']);
+    const second = await remote.streams({ model: undefined, isOpenOnly: false, limit: 0, after: 'stream-1' });
+    expect([second.streams.map(({ id }) => id), second.next, double.streamQuery?.limit]).toEqual([
+      ['stream-2'],
+      undefined,
+      100,
+    ]);
   });
 
   test('refusals have the same message on every interface', async () => {
@@ -94,6 +115,10 @@ describe.each(Object.entries(faces))('%s passes everything on', (_, face) => {
       [
         () => remote.load('spare', { config: '{}', files: new Map([['../1/model.onnx', file]]) }),
         "file '../1/model.onnx' must be a path below the model’s folder, like 1/model.onnx",
+      ],
+      [
+        () => remote.streams({ model: undefined, isOpenOnly: false, limit: 1001, after: '' }),
+        'a page has at most 1000 streams, not 1001; ask for several pages',
       ],
       [() => remote.closeBreaker(99), 'there is no worker 99; list the instances to see the workers'],
     ];

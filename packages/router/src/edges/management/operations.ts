@@ -10,6 +10,8 @@ import type {
   InstanceStatus,
   Management,
   QueueStatus,
+  StreamPage,
+  StreamStatus,
 } from '../../management/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import type { ManagementConfig } from './config.ts';
@@ -142,6 +144,34 @@ export class ManagementOperations {
   /** Empty: of all models. */
   flushCache(model: string): number {
     return this.#management.flushCache(model === '' ? undefined : model);
+  }
+
+  /** A limit of 0 and an empty model or page stand for those that are not given. */
+  async streams(asked: {
+    readonly model: string;
+    readonly isOpenOnly: boolean;
+    readonly limit: number;
+    readonly after: string;
+  }): Promise<StreamPage> {
+    const { streamsPerPageMax, streamsPerPageDefault } = this.#config;
+    const { model, isOpenOnly, limit, after } = asked;
+    if (limit > streamsPerPageMax) {
+      throw invalid(`a page has at most ${streamsPerPageMax} streams, not ${limit}; ask for several pages`);
+    }
+    return this.#management.streams({
+      model: model === '' ? undefined : model,
+      isOpenOnly,
+      limit: limit === 0 ? Math.min(streamsPerPageDefault, streamsPerPageMax) : limit,
+      after,
+    });
+  }
+
+  async stream(id: string): Promise<StreamStatus> {
+    return this.#management.stream(named(id, 'stream'));
+  }
+
+  async cancelStream(id: string, reason: string): Promise<StreamStatus> {
+    return this.#management.cancelStream(named(id, 'stream'), reason);
   }
 
   #checkCount(what: string, count: number, max: number): void {

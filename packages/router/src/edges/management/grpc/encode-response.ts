@@ -8,6 +8,8 @@ import type {
   IndexEntry,
   InstanceStatus,
   QueueStatus,
+  StreamPage,
+  StreamStatus,
 } from '../../../management/management.ts';
 import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 
@@ -87,5 +89,27 @@ export function queuesMessage({ models, ...totals }: QueueStatus): v1.Queues {
       waitingBytes: BigInt(queue.waitingBytes),
       ...(queue.waitMs === undefined ? {} : { waitMs: queue.waitMs }),
     })),
+  });
+}
+
+export function streamsMessage({ streams, next = '' }: StreamPage): v1.ListStreamsResponse {
+  return create(v1.ListStreamsResponseSchema, { streams: streams.map(streamMessage), next });
+}
+
+export function streamMessage({ ended, ...stream }: StreamStatus): v1.StreamStatus {
+  return create(v1.StreamStatusSchema, {
+    id: stream.id,
+    model: stream.model,
+    version: stream.version,
+    epoch: BigInt(stream.epoch),
+    owned: stream.isOwned,
+    attached: stream.isAttached,
+    openedAtMs: BigInt(stream.openedAtMs),
+    ageMs: stream.ageMs,
+    expiresAtMs: BigInt(stream.expiresAtMs),
+    acceptedInputs: BigInt(stream.acceptedInput),
+    outputs: BigInt(stream.outputs),
+    journalBytes: BigInt(stream.journalBytes),
+    ...(ended && { ended: { outcome: ended.outcome, code: ended.code ?? '', message: ended.message } }),
   });
 }

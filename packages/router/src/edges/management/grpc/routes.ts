@@ -20,6 +20,7 @@ export class ManagementService {
     const operations = this.#operations;
     const traffic = codecOf(v1.TrafficSchema);
     const queues = codecOf(v1.QueuesSchema);
+    const stream = codecOf(v1.StreamStatusSchema);
     return {
       name: v1.Management.typeName,
       methods: [
@@ -109,6 +110,27 @@ export class ManagementService {
           request: codecOf(v1.WatchQueuesRequestSchema),
           response: queues,
           handle: ({ intervalMs }, call) => this.#watch(intervalMs, call),
+        }),
+        unary({
+          name: 'ListStreams',
+          isIdempotent: true,
+          request: codecOf(v1.ListStreamsRequestSchema),
+          response: codecOf(v1.ListStreamsResponseSchema),
+          handle: async ({ open, ...asked }) =>
+            encode.streamsMessage(await operations.streams({ ...asked, isOpenOnly: open })),
+        }),
+        unary({
+          name: 'GetStream',
+          isIdempotent: true,
+          request: codecOf(v1.GetStreamRequestSchema),
+          response: stream,
+          handle: async ({ id }) => encode.streamMessage(await operations.stream(id)),
+        }),
+        unary({
+          name: 'CancelStream',
+          request: codecOf(v1.CancelStreamRequestSchema),
+          response: stream,
+          handle: async ({ id, reason }) => encode.streamMessage(await operations.cancelStream(id, reason)),
         }),
         unary({
           name: 'FlushCache',

@@ -11,7 +11,9 @@ import {
 } from '@millrace/protocol';
 import type { z } from 'zod';
 import type { ShadowedVersion, TrafficChange, WeightedVersion } from '../../../catalogue/traffic/traffic-policy.ts';
-import type { loadSchema, trafficChangeSchema } from './schemas.ts';
+import type { RoutedRequest } from '../../routing/route.ts';
+import type { ManagementOperations } from '../operations.ts';
+import type { loadSchema, streamsQuerySchema, trafficChangeSchema } from './schemas.ts';
 
 export const ifMatchField = 'if-match';
 
@@ -69,6 +71,12 @@ function labelsFrom(labels: Readonly<Record<string, string | null>>): ReadonlyMa
 /** A value that was parsed from JSON is a JSON value. */
 export function configTextFrom({ config }: z.infer<typeof loadSchema>): string | undefined {
   return config === undefined ? undefined : stringifyJson(config as JsonObject);
+}
+
+/** The query as its schema made it. */
+export function streamsQueryFrom(query: RoutedRequest['query']): Parameters<ManagementOperations['streams']>[0] {
+  const { model = '', open, limit = '0', after = '' } = query as z.infer<typeof streamsQuerySchema>;
+  return { model, isOpenOnly: open === 'true', limit: Number(limit), after };
 }
 
 /** A worker's number in a path. */

@@ -2,7 +2,14 @@
 import type { HttpResponse } from '@millrace/http';
 import type { JsonObject, JsonValue } from '@millrace/protocol';
 import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
-import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
+import type {
+  ContextStatus,
+  IndexEntry,
+  InstanceStatus,
+  QueueStatus,
+  StreamPage,
+  StreamStatus,
+} from '../../../management/management.ts';
 import { jsonResponse } from '../../rest/encode-model.ts';
 
 export function encodeContexts(contexts: readonly ContextStatus[]): HttpResponse {
@@ -75,6 +82,32 @@ export function encodeQueues({ models, ...totals }: QueueStatus): HttpResponse {
       ...optional('waitMs', waitMs),
     })),
   });
+}
+
+export function encodeStreams({ streams, next }: StreamPage): HttpResponse {
+  return jsonResponse({ streams: streams.map(streamObject), ...optional('next', next) });
+}
+
+export function encodeStream(stream: StreamStatus): HttpResponse {
+  return jsonResponse(streamObject(stream));
+}
+
+function streamObject({ ended, ...stream }: StreamStatus): JsonObject {
+  return {
+    id: stream.id,
+    model: stream.model,
+    version: stream.version,
+    epoch: stream.epoch,
+    owned: stream.isOwned,
+    attached: stream.isAttached,
+    openedAtMs: stream.openedAtMs,
+    ageMs: stream.ageMs,
+    expiresAtMs: stream.expiresAtMs,
+    acceptedInputs: stream.acceptedInput,
+    outputs: stream.outputs,
+    journalBytes: stream.journalBytes,
+    ...optional('ended', ended && { outcome: ended.outcome, ...optional('code', ended.code), message: ended.message }),
+  };
 }
 
 export function encodeFlushed(results: number): HttpResponse {

@@ -19,7 +19,7 @@ export interface RestManagementCall<Body> {
 }
 
 export interface Operation<Schema extends z.ZodType>
-  extends Pick<Route, 'headers' | 'method' | 'operationId' | 'path' | 'summary'> {
+  extends Pick<Route, 'headers' | 'method' | 'operationId' | 'path' | 'query' | 'summary'> {
   /** Left out, the call has no body. */
   readonly request?: {
     readonly description: string;
@@ -69,7 +69,7 @@ export function routeMaker(config: ManagementConfig, slices: SliceQueue, onError
           ? { 204: { description: 'Done' } }
           : { 200: { description: answer.description, content: jsonContent(answer.schema) } }),
         400: { description: 'Refused; the message says why', content: jsonContent(errorSchema) },
-        404: { description: 'There is no such model or version', content: jsonContent(errorSchema) },
+        404: { description: 'There is no such model, version or stream', content: jsonContent(errorSchema) },
         ...(declared.headers === undefined
           ? {}
           : { 409: { description: 'It was changed by someone else', content: jsonContent(errorSchema) } }),

@@ -173,6 +173,33 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       answer: { description: 'The queues', schema: schemas.queuesSchema },
       run: () => encode.encodeQueues(operations.queues()),
     }),
+    route({
+      method: 'GET',
+      path: `${managementPath}/streams`,
+      operationId: 'listStreams',
+      summary: 'Durable streams by id, those that only lie in the journal included; `model`, `open`, `limit`, `after`',
+      query: schemas.streamsQuerySchema,
+      answer: { description: 'One page', schema: schemas.streamsSchema },
+      run: async ({ routed }) => encode.encodeStreams(await operations.streams(decode.streamsQueryFrom(routed.query))),
+    }),
+    route({
+      method: 'GET',
+      path: `${managementPath}/streams/{stream}`,
+      operationId: 'getStream',
+      summary: 'One durable stream',
+      answer: { description: 'The stream', schema: schemas.streamSchema },
+      run: async ({ parameter }) => encode.encodeStream(await operations.stream(parameter('stream'))),
+    }),
+    route({
+      method: 'POST',
+      path: `${managementPath}/streams/{stream}/cancel`,
+      operationId: 'cancelStream',
+      summary: 'Cancel a durable stream; answered when its end is durable, and as it is if it has ended',
+      request: { description: 'Nothing, or why', schema: schemas.streamCancelSchema },
+      answer: { description: 'The stream', schema: schemas.streamSchema },
+      run: async ({ body, parameter }) =>
+        encode.encodeStream(await operations.cancelStream(parameter('stream'), body.reason ?? '')),
+    }),
     ...['', '/{model}'].map((suffix) =>
       route({
         method: 'DELETE',

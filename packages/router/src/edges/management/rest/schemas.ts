@@ -133,4 +133,51 @@ export const queuesSchema = z
   })
   .meta({ id: 'Queues' });
 
+export const streamsQuerySchema = z.object({
+  model: z.string().describe('Only streams of this model').optional(),
+  open: z.enum(['true', 'false']).describe('true: only streams that have not ended').optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,6}$/)
+    .describe('Streams of the page at most; 100 unless given')
+    .optional(),
+  after: z.string().describe('The next of the page before').optional(),
+});
+
+export const streamSchema = z
+  .object({
+    id: z.string(),
+    model: z.string(),
+    version: z.string(),
+    epoch: count.describe('Number of its current ownership'),
+    owned: z.boolean().describe('This server runs it; false: it lies in the journal and nothing else'),
+    attached: z.boolean().describe('A client is connected'),
+    openedAtMs: count.describe('Milliseconds since 1970'),
+    ageMs: z.number().describe('Since it was opened'),
+    expiresAtMs: count.describe('When it ends at the latest'),
+    acceptedInputs: count.describe('Inputs that are durable'),
+    outputs: count,
+    journalBytes: count,
+    ended: z
+      .object({
+        outcome: z.enum(['done', 'failed', 'cancelled', 'expired']),
+        code: z.string().describe('Of the error catalogue; absent: done').optional(),
+        message: z.string(),
+      })
+      .describe('Its outcome, and the code and message of its error; absent: it has not ended')
+      .optional(),
+  })
+  .meta({ id: 'Stream' });
+
+export const streamsSchema = z
+  .object({
+    streams: z.array(streamSchema).describe('By id'),
+    next: z.string().describe('after of the next page; absent: this is the last one').optional(),
+  })
+  .meta({ id: 'Streams' });
+
+export const streamCancelSchema = z
+  .strictObject({ reason: z.string().describe('The client sees it').optional() })
+  .meta({ id: 'CancelStream' });
+
 export const flushedSchema = z.object({ results: count.describe('Forgotten') }).meta({ id: 'FlushedCache' });

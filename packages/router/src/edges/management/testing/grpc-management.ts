@@ -7,8 +7,9 @@ import {
   type MessageShape,
   toBinary,
 } from '@bufbuild/protobuf';
+import type { EndedFrame, ErrorCode } from '@millrace/protocol';
 import type { ModelState } from '../../../catalogue/catalogue.ts';
-import type { BreakerState, IndexEntry } from '../../../management/management.ts';
+import type { BreakerState, IndexEntry, StreamStatus } from '../../../management/management.ts';
 import { ErrorInfoSchema } from '../../../proto/generated/google/rpc/error_details_pb.ts';
 import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
@@ -125,6 +126,19 @@ export function grpcManagement(url: string): RemoteManagement {
       );
       return Number(results);
     },
+    streams: async ({ model = '', isOpenOnly, limit, after }) => {
+      const message = { model, open: isOpenOnly, limit, after };
+      const { streams, next } = await call(
+        'ListStreams',
+        [v1.ListStreamsRequestSchema, message],
+        v1.ListStreamsResponseSchema,
+      );
+      return { streams: streams.map(streamFrom), next: next === '' ? undefined : next };
+    },
+    stream: async (id) =>
+      streamFrom(await call('GetStream', [v1.GetStreamRequestSchema, { id }], v1.StreamStatusSchema)),
+    cancelStream: async (id, reason) =>
+      streamFrom(await call('CancelStream', [v1.CancelStreamRequestSchema, { id, reason }], v1.StreamStatusSchema)),
     traffic: async (model) =>
       traffic(await call('GetTraffic', [v1.GetTrafficRequestSchema, { model }], v1.TrafficSchema)),
     changeTraffic: async (model, change, expectedRevision) => {
@@ -140,6 +154,28 @@ export function grpcManagement(url: string): RemoteManagement {
         ...(expectedRevision === undefined ? {} : { expectedRevision: BigInt(expectedRevision) }),
       };
       return traffic(await call('ChangeTraffic', [v1.ChangeTrafficRequestSchema, message], v1.TrafficSchema));
+    },
+  };
+}
+
+function streamFrom({ $typeName: _, ended, owned, attached, acceptedInputs, ...rest }: v1.StreamStatus): StreamStatus {
+  const outputs = Number(rest.outputs);
+  return {
+    ...rest,
+    epoch: Number(rest.epoch),
+    isOwned: owned,
+    isAttached: attached,
+    openedAtMs: Number(rest.openedAtMs),
+    expiresAtMs: Number(rest.expiresAtMs),
+    acceptedInput: Number(acceptedInputs),
+    outputs,
+    journalBytes: Number(rest.journalBytes),
+    ended: ended && {
+      kind: 'ended',
+      outcome: ended.outcome as EndedFrame['outcome'],
+      ...(ended.code === '' ? {} : { code: ended.code as ErrorCode }),
+      message: ended.message,
+      outputs,
     },
   };
 }

@@ -149,6 +149,15 @@ export function managementContract(name: string, open: () => ManagementSubject |
       expect(await management.flushCache()).toBe(0);
     });
 
+    test('streams are listed; one that does not exist can be neither shown nor cancelled', async () => {
+      const { management } = await open();
+      const query = { model: 'spare', isOpenOnly: true, limit: 5, after: '' };
+      expect(await management.streams(query)).toEqual({ streams: [], next: undefined });
+      const none = refusal('stream-not-found', /there is no stream nothing/);
+      await expect(management.stream('nothing')).rejects.toEqual(none);
+      await expect(management.cancelStream('nothing', 'why')).rejects.toEqual(none);
+    });
+
     const unknown: [string, (management: RemoteManagement) => Promise<unknown>][] = [
       ['unload', (management) => management.unload('nobody')],
       ['traffic', (management) => management.traffic('nobody')],

@@ -9,6 +9,9 @@ import type {
   LoadOverrides,
   Management,
   QueueStatus,
+  StreamPage,
+  StreamQuery,
+  StreamStatus,
 } from '../../../management/management.ts';
 
 interface DoubleModel {
@@ -125,6 +128,40 @@ export class ManagementDouble implements Management {
     return results;
   }
 
+  /** Two streams, of which one has ended. */
+  readonly #streams = new Map<string, StreamStatus>([
+    ['stream-1', streamOf('stream-1', { isAttached: true })],
+    [
+      'stream-2',
+      streamOf('stream-2', { isOwned: false, ended: { kind: 'ended', outcome: 'done', message: '', outputs: 9 } }),
+    ],
+  ]);
+  streamQuery: StreamQuery | undefined;
+
+  async streams(query: StreamQuery): Promise<StreamPage> {
+    this.streamQuery = query;
+    const { model, isOpenOnly, limit, after } = query;
+    const found = [...this.#streams.values()].filter(
+      (one) => one.id > after && one.model === (model ?? one.model) && !(isOpenOnly && one.ended !== undefined),
+    );
+    const streams = found.slice(0, limit);
+    return { streams, next: found.length > limit ? streams.at(-1)?.id : undefined };
+  }
+
+  async stream(id: string): Promise<StreamStatus> {
+    const found = this.#streams.get(id);
+    if (found === undefined) throw new InferenceError('stream-not-found', `there is no stream ${id}`);
+    return found;
+  }
+
+  async cancelStream(id: string, reason: string): Promise<StreamStatus> {
+    const found = await this.stream(id);
+    const ended = { kind: 'ended', outcome: 'cancelled', code: 'cancelled', message: reason, outputs: 9 } as const;
+    const cancelled = { ...found, ended: found.ended ?? ended };
+    this.#streams.set(id, cancelled);
+    return cancelled;
+  }
+
   traffic(name: string): TrafficPolicy {
     return this.#mustFind(name).traffic;
   }
@@ -163,6 +200,25 @@ export class ManagementDouble implements Management {
     if (version === undefined || model.versions.includes(version)) return model;
     throw new InferenceError('unknown-model', `there is no version ${version} of model '${name}'`);
   }
+}
+
+function streamOf(id: string, more: Partial<StreamStatus>): StreamStatus {
+  return {
+    id,
+    model: 'mill',
+    version: '1',
+    epoch: 2,
+    isOwned: true,
+    isAttached: false,
+    openedAtMs: 1_700_000_000_000,
+    ageMs: 1500.5,
+    expiresAtMs: 1_700_086_400_000,
+    acceptedInput: 4,
+    outputs: 9,
+    journalBytes: 2 ** 33,
+    ended: undefined,
+    ...more,
+  };
 }
 
 function indexEntries(name: string, model: DoubleModel): readonly IndexEntry[] {

@@ -29,6 +29,9 @@ export function directly(management: Management): RemoteManagement {
     queues: async () => management.queues(),
     closeBreaker: async (worker) => management.closeBreaker(worker),
     flushCache: async (model) => management.flushCache(model),
+    streams: (query) => management.streams(query),
+    stream: (id) => management.stream(id),
+    cancelStream: (...parameters) => management.cancelStream(...parameters),
     traffic: async (model) => management.traffic(model),
     changeTraffic: (...parameters) => management.changeTraffic(...parameters),
   };

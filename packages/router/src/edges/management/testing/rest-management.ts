@@ -1,7 +1,13 @@
 /** A client of the REST interface. */
 
 import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
-import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
+import type {
+  ContextStatus,
+  IndexEntry,
+  InstanceStatus,
+  QueueStatus,
+  StreamStatus,
+} from '../../../management/management.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
 
 interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
@@ -11,6 +17,13 @@ interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
 /** Unknown values are left out. */
 type Absent<Whole, Names extends keyof Whole> = Omit<Whole, Names> & Partial<Pick<Whole, Names>>;
 type JsonQueues = Omit<QueueStatus, 'models'> & { readonly models: Absent<QueueStatus['models'][number], 'waitMs'>[] };
+
+interface JsonStream extends Omit<StreamStatus, 'acceptedInput' | 'ended' | 'isAttached' | 'isOwned'> {
+  readonly owned: boolean;
+  readonly attached: boolean;
+  readonly acceptedInputs: number;
+  readonly ended?: Omit<NonNullable<StreamStatus['ended']>, 'kind' | 'outputs'>;
+}
 
 /** `url` is that of the server, without a slash at the end. */
 export function restManagement(url: string): RemoteManagement {
@@ -71,12 +84,31 @@ export function restManagement(url: string): RemoteManagement {
       const path = model === undefined ? '/cache' : `/cache/${encodeURIComponent(model)}`;
       return (await call<{ results: number }>('DELETE', path)).results;
     },
+    streams: async ({ model, isOpenOnly, limit, after }) => {
+      const query = new URLSearchParams({ open: `${isOpenOnly}`, limit: `${limit}`, after });
+      if (model !== undefined) query.set('model', model);
+      const { streams, next } = await call<{ streams: JsonStream[]; next?: string }>('GET', `/streams?${query}`);
+      return { streams: streams.map(streamFrom), next };
+    },
+    stream: async (id) => streamFrom(await call('GET', `/streams/${encodeURIComponent(id)}`)),
+    cancelStream: async (id, reason) =>
+      streamFrom(await call('POST', `/streams/${encodeURIComponent(id)}/cancel`, { reason })),
     traffic: async (model) => trafficFrom(await call('GET', `${at(model)}/traffic`)),
     changeTraffic: async (model, { labels, split, shadows }, expectedRevision) => {
       const nulled = labels && Object.fromEntries([...labels].map(([label, version]) => [label, version ?? null]));
       const headers = expectedRevision === undefined ? {} : { 'if-match': `"${expectedRevision}"` };
       return trafficFrom(await call('PATCH', `${at(model)}/traffic`, { labels: nulled, split, shadows }, headers));
     },
+  };
+}
+
+function streamFrom({ owned, attached, acceptedInputs, ended, ...rest }: JsonStream): StreamStatus {
+  return {
+    ...rest,
+    isOwned: owned,
+    isAttached: attached,
+    acceptedInput: acceptedInputs,
+    ended: ended && { kind: 'ended', outputs: rest.outputs, ...ended },
   };
 }
 

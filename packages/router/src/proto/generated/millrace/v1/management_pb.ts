@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file millrace/v1/management.proto.
  */
 export const file_millrace_v1_management: GenFile = /*@__PURE__*/
-  fileDesc("ChxtaWxscmFjZS92MS9tYW5hZ2VtZW50LnByb3RvEgttaWxscmFjZS52MSIVChNMaXN0Q29udGV4dHNSZXF1ZXN0Ij4KFExpc3RDb250ZXh0c1Jlc3BvbnNlEiYKCGNvbnRleHRzGAEgAygLMhQubWlsbHJhY2UudjEuQ29udGV4dCKEAgoHQ29udGV4dBINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEigKBXN0YXRlGAMgASgOMhkubWlsbHJhY2UudjEuQ29udGV4dFN0YXRlEg4KBnJlYXNvbhgEIAEoCRIOCgZsYWJlbHMYBSADKAkSDgoGcGlubmVkGAYgASgIEhYKDnJlc2lkZW50X2J5dGVzGAcgASgEEhQKB2lkbGVfbXMYCCABKAFIAIgBARIYChB3YWl0aW5nX3JlcXVlc3RzGAkgASgNEhgKEHJ1bm5pbmdfcmVxdWVzdHMYCiABKA0SEQoJaW5zdGFuY2VzGAsgASgNQgoKCF9pZGxlX21zIiIKEUdldFRyYWZmaWNSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJItgBCgdUcmFmZmljEjAKBmxhYmVscxgBIAMoCzIgLm1pbGxyYWNlLnYxLlRyYWZmaWMuTGFiZWxzRW50cnkSKwoFc3BsaXQYAiADKAsyHC5taWxscmFjZS52MS5XZWlnaHRlZFZlcnNpb24SLQoHc2hhZG93cxgDIAMoCzIcLm1pbGxyYWNlLnYxLlNoYWRvd2VkVmVyc2lvbhIQCghyZXZpc2lvbhgEIAEoBBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjIKD1dlaWdodGVkVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEg4KBndlaWdodBgCIAEoASIzCg9TaGFkb3dlZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIPCgdwZXJjZW50GAIgASgBIssCChRDaGFuZ2VUcmFmZmljUmVxdWVzdBINCgVtb2RlbBgBIAEoCRI9CgZsYWJlbHMYAiADKAsyLS5taWxscmFjZS52MS5DaGFuZ2VUcmFmZmljUmVxdWVzdC5MYWJlbHNFbnRyeRIWCg5yZW1vdmVkX2xhYmVscxgDIAMoCRImCgVzcGxpdBgEIAEoCzISLm1pbGxyYWNlLnYxLlNwbGl0SACIAQESKgoHc2hhZG93cxgFIAEoCzIULm1pbGxyYWNlLnYxLlNoYWRvd3NIAYgBARIeChFleHBlY3RlZF9yZXZpc2lvbhgGIAEoBEgCiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3NwbGl0QgoKCF9zaGFkb3dzQhQKEl9leHBlY3RlZF9yZXZpc2lvbiI3CgVTcGxpdBIuCgh2ZXJzaW9ucxgBIAMoCzIcLm1pbGxyYWNlLnYxLldlaWdodGVkVmVyc2lvbiI5CgdTaGFkb3dzEi4KCHZlcnNpb25zGAEgAygLMhwubWlsbHJhY2UudjEuU2hhZG93ZWRWZXJzaW9uIhgKFlJlcG9zaXRvcnlJbmRleFJlcXVlc3QiQgoXUmVwb3NpdG9yeUluZGV4UmVzcG9uc2USJwoGbW9kZWxzGAEgAygLMhcubWlsbHJhY2UudjEuSW5kZXhFbnRyeSJKCgpJbmRleEVudHJ5EgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRINCgVzdGF0ZRgDIAEoCRIOCgZyZWFzb24YBCABKAkisgEKFVJlcG9zaXRvcnlMb2FkUmVxdWVzdBINCgVtb2RlbBgBIAEoCRITCgZjb25maWcYAiABKAlIAIgBARI8CgVmaWxlcxgDIAMoCzItLm1pbGxyYWNlLnYxLlJlcG9zaXRvcnlMb2FkUmVxdWVzdC5GaWxlc0VudHJ5GiwKCkZpbGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4AUIJCgdfY29uZmlnIhgKFlJlcG9zaXRvcnlMb2FkUmVzcG9uc2UiQQoXUmVwb3NpdG9yeVVubG9hZFJlcXVlc3QSDQoFbW9kZWwYASABKAkSFwoPd2l0aF9kZXBlbmRlbnRzGAIgASgIIhoKGFJlcG9zaXRvcnlVbmxvYWRSZXNwb25zZSJCChBTZXRQaW5uZWRSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDgoGcGlubmVkGAMgASgIIhMKEVNldFBpbm5lZFJlc3BvbnNlIhYKFExpc3RJbnN0YW5jZXNSZXF1ZXN0IkEKFUxpc3RJbnN0YW5jZXNSZXNwb25zZRIoCglpbnN0YW5jZXMYASADKAsyFS5taWxscmFjZS52MS5JbnN0YW5jZSKDAgoISW5zdGFuY2USDgoGd29ya2VyGAEgASgNEhAKA3BpZBgCIAEoDUgAiAEBEg0KBW1vZGVsGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSDQoFZ3JvdXAYBSABKAkSDgoGZGV2aWNlGAYgASgJEiUKB2JyZWFrZXIYByABKA4yFC5taWxscmFjZS52MS5CcmVha2VyEhsKE291dHN0YW5kaW5nX2JhdGNoZXMYCCABKA0SEwoGcm93X21zGAkgASgBSAGIAQESGQoMcHJpb3JpdHlfbWF4GAogASgNSAKIAQFCBgoEX3BpZEIJCgdfcm93X21zQg8KDV9wcmlvcml0eV9tYXgiJQoTQ2xvc2VCcmVha2VyUmVxdWVzdBIOCgZ3b3JrZXIYASABKA0iFgoUQ2xvc2VCcmVha2VyUmVzcG9uc2UiEgoQR2V0UXVldWVzUmVxdWVzdCIpChJXYXRjaFF1ZXVlc1JlcXVlc3QSEwoLaW50ZXJ2YWxfbXMYASABKA0ifAoGUXVldWVzEhgKEHdhaXRpbmdfcmVxdWVzdHMYASABKA0SFQoNd2FpdGluZ19ieXRlcxgCIAEoBBIYChBydW5uaW5nX3JlcXVlc3RzGAMgASgNEicKBm1vZGVscxgEIAMoCzIXLm1pbGxyYWNlLnYxLk1vZGVsUXVldWUifwoKTW9kZWxRdWV1ZRINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhgKEHdhaXRpbmdfcmVxdWVzdHMYAyABKA0SFQoNd2FpdGluZ19ieXRlcxgEIAEoBBIUCgd3YWl0X21zGAUgASgBSACIAQFCCgoIX3dhaXRfbXMiIgoRRmx1c2hDYWNoZVJlcXVlc3QSDQoFbW9kZWwYASABKAkiJQoSRmx1c2hDYWNoZVJlc3BvbnNlEg8KB3Jlc3VsdHMYASABKAQqswEKDENvbnRleHRTdGF0ZRIdChlDT05URVhUX1NUQVRFX1VOU1BFQ0lGSUVEEAASGQoVQ09OVEVYVF9TVEFURV9MT0FESU5HEAESFwoTQ09OVEVYVF9TVEFURV9SRUFEWRACEhsKF0NPTlRFWFRfU1RBVEVfVU5MT0FESU5HEAMSGAoUQ09OVEVYVF9TVEFURV9GQUlMRUQQBBIZChVDT05URVhUX1NUQVRFX0VWSUNURUQQBSpfCgdCcmVha2VyEhcKE0JSRUFLRVJfVU5TUEVDSUZJRUQQABISCg5CUkVBS0VSX0NMT1NFRBABEhAKDEJSRUFLRVJfT1BFThACEhUKEUJSRUFLRVJfSEFMRl9PUEVOEAMy2QcKCk1hbmFnZW1lbnQSUwoMTGlzdENvbnRleHRzEiAubWlsbHJhY2UudjEuTGlzdENvbnRleHRzUmVxdWVzdBohLm1pbGxyYWNlLnYxLkxpc3RDb250ZXh0c1Jlc3BvbnNlEkIKCkdldFRyYWZmaWMSHi5taWxscmFjZS52MS5HZXRUcmFmZmljUmVxdWVzdBoULm1pbGxyYWNlLnYxLlRyYWZmaWMSSAoNQ2hhbmdlVHJhZmZpYxIhLm1pbGxyYWNlLnYxLkNoYW5nZVRyYWZmaWNSZXF1ZXN0GhQubWlsbHJhY2UudjEuVHJhZmZpYxJcCg9SZXBvc2l0b3J5SW5kZXgSIy5taWxscmFjZS52MS5SZXBvc2l0b3J5SW5kZXhSZXF1ZXN0GiQubWlsbHJhY2UudjEuUmVwb3NpdG9yeUluZGV4UmVzcG9uc2USWQoOUmVwb3NpdG9yeUxvYWQSIi5taWxscmFjZS52MS5SZXBvc2l0b3J5TG9hZFJlcXVlc3QaIy5taWxscmFjZS52MS5SZXBvc2l0b3J5TG9hZFJlc3BvbnNlEl8KEFJlcG9zaXRvcnlVbmxvYWQSJC5taWxscmFjZS52MS5SZXBvc2l0b3J5VW5sb2FkUmVxdWVzdBolLm1pbGxyYWNlLnYxLlJlcG9zaXRvcnlVbmxvYWRSZXNwb25zZRJKCglTZXRQaW5uZWQSHS5taWxscmFjZS52MS5TZXRQaW5uZWRSZXF1ZXN0Gh4ubWlsbHJhY2UudjEuU2V0UGlubmVkUmVzcG9uc2USVgoNTGlzdEluc3RhbmNlcxIhLm1pbGxyYWNlLnYxLkxpc3RJbnN0YW5jZXNSZXF1ZXN0GiIubWlsbHJhY2UudjEuTGlzdEluc3RhbmNlc1Jlc3BvbnNlElMKDENsb3NlQnJlYWtlchIgLm1pbGxyYWNlLnYxLkNsb3NlQnJlYWtlclJlcXVlc3QaIS5taWxscmFjZS52MS5DbG9zZUJyZWFrZXJSZXNwb25zZRI/CglHZXRRdWV1ZXMSHS5taWxscmFjZS52MS5HZXRRdWV1ZXNSZXF1ZXN0GhMubWlsbHJhY2UudjEuUXVldWVzEkUKC1dhdGNoUXVldWVzEh8ubWlsbHJhY2UudjEuV2F0Y2hRdWV1ZXNSZXF1ZXN0GhMubWlsbHJhY2UudjEuUXVldWVzMAESTQoKRmx1c2hDYWNoZRIeLm1pbGxyYWNlLnYxLkZsdXNoQ2FjaGVSZXF1ZXN0Gh8ubWlsbHJhY2UudjEuRmx1c2hDYWNoZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("ChxtaWxscmFjZS92MS9tYW5hZ2VtZW50LnByb3RvEgttaWxscmFjZS52MSIVChNMaXN0Q29udGV4dHNSZXF1ZXN0Ij4KFExpc3RDb250ZXh0c1Jlc3BvbnNlEiYKCGNvbnRleHRzGAEgAygLMhQubWlsbHJhY2UudjEuQ29udGV4dCKEAgoHQ29udGV4dBINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEigKBXN0YXRlGAMgASgOMhkubWlsbHJhY2UudjEuQ29udGV4dFN0YXRlEg4KBnJlYXNvbhgEIAEoCRIOCgZsYWJlbHMYBSADKAkSDgoGcGlubmVkGAYgASgIEhYKDnJlc2lkZW50X2J5dGVzGAcgASgEEhQKB2lkbGVfbXMYCCABKAFIAIgBARIYChB3YWl0aW5nX3JlcXVlc3RzGAkgASgNEhgKEHJ1bm5pbmdfcmVxdWVzdHMYCiABKA0SEQoJaW5zdGFuY2VzGAsgASgNQgoKCF9pZGxlX21zIiIKEUdldFRyYWZmaWNSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJItgBCgdUcmFmZmljEjAKBmxhYmVscxgBIAMoCzIgLm1pbGxyYWNlLnYxLlRyYWZmaWMuTGFiZWxzRW50cnkSKwoFc3BsaXQYAiADKAsyHC5taWxscmFjZS52MS5XZWlnaHRlZFZlcnNpb24SLQoHc2hhZG93cxgDIAMoCzIcLm1pbGxyYWNlLnYxLlNoYWRvd2VkVmVyc2lvbhIQCghyZXZpc2lvbhgEIAEoBBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjIKD1dlaWdodGVkVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEg4KBndlaWdodBgCIAEoASIzCg9TaGFkb3dlZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIPCgdwZXJjZW50GAIgASgBIssCChRDaGFuZ2VUcmFmZmljUmVxdWVzdBINCgVtb2RlbBgBIAEoCRI9CgZsYWJlbHMYAiADKAsyLS5taWxscmFjZS52MS5DaGFuZ2VUcmFmZmljUmVxdWVzdC5MYWJlbHNFbnRyeRIWCg5yZW1vdmVkX2xhYmVscxgDIAMoCRImCgVzcGxpdBgEIAEoCzISLm1pbGxyYWNlLnYxLlNwbGl0SACIAQESKgoHc2hhZG93cxgFIAEoCzIULm1pbGxyYWNlLnYxLlNoYWRvd3NIAYgBARIeChFleHBlY3RlZF9yZXZpc2lvbhgGIAEoBEgCiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3NwbGl0QgoKCF9zaGFkb3dzQhQKEl9leHBlY3RlZF9yZXZpc2lvbiI3CgVTcGxpdBIuCgh2ZXJzaW9ucxgBIAMoCzIcLm1pbGxyYWNlLnYxLldlaWdodGVkVmVyc2lvbiI5CgdTaGFkb3dzEi4KCHZlcnNpb25zGAEgAygLMhwubWlsbHJhY2UudjEuU2hhZG93ZWRWZXJzaW9uIhgKFlJlcG9zaXRvcnlJbmRleFJlcXVlc3QiQgoXUmVwb3NpdG9yeUluZGV4UmVzcG9uc2USJwoGbW9kZWxzGAEgAygLMhcubWlsbHJhY2UudjEuSW5kZXhFbnRyeSJKCgpJbmRleEVudHJ5EgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRINCgVzdGF0ZRgDIAEoCRIOCgZyZWFzb24YBCABKAkisgEKFVJlcG9zaXRvcnlMb2FkUmVxdWVzdBINCgVtb2RlbBgBIAEoCRITCgZjb25maWcYAiABKAlIAIgBARI8CgVmaWxlcxgDIAMoCzItLm1pbGxyYWNlLnYxLlJlcG9zaXRvcnlMb2FkUmVxdWVzdC5GaWxlc0VudHJ5GiwKCkZpbGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4AUIJCgdfY29uZmlnIhgKFlJlcG9zaXRvcnlMb2FkUmVzcG9uc2UiQQoXUmVwb3NpdG9yeVVubG9hZFJlcXVlc3QSDQoFbW9kZWwYASABKAkSFwoPd2l0aF9kZXBlbmRlbnRzGAIgASgIIhoKGFJlcG9zaXRvcnlVbmxvYWRSZXNwb25zZSJCChBTZXRQaW5uZWRSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDgoGcGlubmVkGAMgASgIIhMKEVNldFBpbm5lZFJlc3BvbnNlIhYKFExpc3RJbnN0YW5jZXNSZXF1ZXN0IkEKFUxpc3RJbnN0YW5jZXNSZXNwb25zZRIoCglpbnN0YW5jZXMYASADKAsyFS5taWxscmFjZS52MS5JbnN0YW5jZSKDAgoISW5zdGFuY2USDgoGd29ya2VyGAEgASgNEhAKA3BpZBgCIAEoDUgAiAEBEg0KBW1vZGVsGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSDQoFZ3JvdXAYBSABKAkSDgoGZGV2aWNlGAYgASgJEiUKB2JyZWFrZXIYByABKA4yFC5taWxscmFjZS52MS5CcmVha2VyEhsKE291dHN0YW5kaW5nX2JhdGNoZXMYCCABKA0SEwoGcm93X21zGAkgASgBSAGIAQESGQoMcHJpb3JpdHlfbWF4GAogASgNSAKIAQFCBgoEX3BpZEIJCgdfcm93X21zQg8KDV9wcmlvcml0eV9tYXgiJQoTQ2xvc2VCcmVha2VyUmVxdWVzdBIOCgZ3b3JrZXIYASABKA0iFgoUQ2xvc2VCcmVha2VyUmVzcG9uc2UiEgoQR2V0UXVldWVzUmVxdWVzdCIpChJXYXRjaFF1ZXVlc1JlcXVlc3QSEwoLaW50ZXJ2YWxfbXMYASABKA0ifAoGUXVldWVzEhgKEHdhaXRpbmdfcmVxdWVzdHMYASABKA0SFQoNd2FpdGluZ19ieXRlcxgCIAEoBBIYChBydW5uaW5nX3JlcXVlc3RzGAMgASgNEicKBm1vZGVscxgEIAMoCzIXLm1pbGxyYWNlLnYxLk1vZGVsUXVldWUifwoKTW9kZWxRdWV1ZRINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhgKEHdhaXRpbmdfcmVxdWVzdHMYAyABKA0SFQoNd2FpdGluZ19ieXRlcxgEIAEoBBIUCgd3YWl0X21zGAUgASgBSACIAQFCCgoIX3dhaXRfbXMiTwoSTGlzdFN0cmVhbXNSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEgwKBG9wZW4YAiABKAgSDQoFbGltaXQYAyABKA0SDQoFYWZ0ZXIYBCABKAkiTwoTTGlzdFN0cmVhbXNSZXNwb25zZRIqCgdzdHJlYW1zGAEgAygLMhkubWlsbHJhY2UudjEuU3RyZWFtU3RhdHVzEgwKBG5leHQYAiABKAkiHgoQR2V0U3RyZWFtUmVxdWVzdBIKCgJpZBgBIAEoCSIxChNDYW5jZWxTdHJlYW1SZXF1ZXN0EgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSKeAgoMU3RyZWFtU3RhdHVzEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDQoFZXBvY2gYBCABKAQSDQoFb3duZWQYBSABKAgSEAoIYXR0YWNoZWQYBiABKAgSFAoMb3BlbmVkX2F0X21zGAcgASgEEhUKDWV4cGlyZXNfYXRfbXMYCCABKAQSFwoPYWNjZXB0ZWRfaW5wdXRzGAkgASgEEg8KB291dHB1dHMYCiABKAQSFQoNam91cm5hbF9ieXRlcxgLIAEoBBIqCgVlbmRlZBgMIAEoCzIWLm1pbGxyYWNlLnYxLlN0cmVhbUVuZEgAiAEBEg4KBmFnZV9tcxgNIAEoAUIICgZfZW5kZWQiOwoJU3RyZWFtRW5kEg8KB291dGNvbWUYASABKAkSDAoEY29kZRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIiIKEUZsdXNoQ2FjaGVSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJIiUKEkZsdXNoQ2FjaGVSZXNwb25zZRIPCgdyZXN1bHRzGAEgASgEKrMBCgxDb250ZXh0U3RhdGUSHQoZQ09OVEVYVF9TVEFURV9VTlNQRUNJRklFRBAAEhkKFUNPTlRFWFRfU1RBVEVfTE9BRElORxABEhcKE0NPTlRFWFRfU1RBVEVfUkVBRFkQAhIbChdDT05URVhUX1NUQVRFX1VOTE9BRElORxADEhgKFENPTlRFWFRfU1RBVEVfRkFJTEVEEAQSGQoVQ09OVEVYVF9TVEFURV9FVklDVEVEEAUqXwoHQnJlYWtlchIXChNCUkVBS0VSX1VOU1BFQ0lGSUVEEAASEgoOQlJFQUtFUl9DTE9TRUQQARIQCgxCUkVBS0VSX09QRU4QAhIVChFCUkVBS0VSX0hBTEZfT1BFThADMr8JCgpNYW5hZ2VtZW50ElMKDExpc3RDb250ZXh0cxIgLm1pbGxyYWNlLnYxLkxpc3RDb250ZXh0c1JlcXVlc3QaIS5taWxscmFjZS52MS5MaXN0Q29udGV4dHNSZXNwb25zZRJCCgpHZXRUcmFmZmljEh4ubWlsbHJhY2UudjEuR2V0VHJhZmZpY1JlcXVlc3QaFC5taWxscmFjZS52MS5UcmFmZmljEkgKDUNoYW5nZVRyYWZmaWMSIS5taWxscmFjZS52MS5DaGFuZ2VUcmFmZmljUmVxdWVzdBoULm1pbGxyYWNlLnYxLlRyYWZmaWMSXAoPUmVwb3NpdG9yeUluZGV4EiMubWlsbHJhY2UudjEuUmVwb3NpdG9yeUluZGV4UmVxdWVzdBokLm1pbGxyYWNlLnYxLlJlcG9zaXRvcnlJbmRleFJlc3BvbnNlElkKDlJlcG9zaXRvcnlMb2FkEiIubWlsbHJhY2UudjEuUmVwb3NpdG9yeUxvYWRSZXF1ZXN0GiMubWlsbHJhY2UudjEuUmVwb3NpdG9yeUxvYWRSZXNwb25zZRJfChBSZXBvc2l0b3J5VW5sb2FkEiQubWlsbHJhY2UudjEuUmVwb3NpdG9yeVVubG9hZFJlcXVlc3QaJS5taWxscmFjZS52MS5SZXBvc2l0b3J5VW5sb2FkUmVzcG9uc2USSgoJU2V0UGlubmVkEh0ubWlsbHJhY2UudjEuU2V0UGlubmVkUmVxdWVzdBoeLm1pbGxyYWNlLnYxLlNldFBpbm5lZFJlc3BvbnNlElYKDUxpc3RJbnN0YW5jZXMSIS5taWxscmFjZS52MS5MaXN0SW5zdGFuY2VzUmVxdWVzdBoiLm1pbGxyYWNlLnYxLkxpc3RJbnN0YW5jZXNSZXNwb25zZRJTCgxDbG9zZUJyZWFrZXISIC5taWxscmFjZS52MS5DbG9zZUJyZWFrZXJSZXF1ZXN0GiEubWlsbHJhY2UudjEuQ2xvc2VCcmVha2VyUmVzcG9uc2USPwoJR2V0UXVldWVzEh0ubWlsbHJhY2UudjEuR2V0UXVldWVzUmVxdWVzdBoTLm1pbGxyYWNlLnYxLlF1ZXVlcxJFCgtXYXRjaFF1ZXVlcxIfLm1pbGxyYWNlLnYxLldhdGNoUXVldWVzUmVxdWVzdBoTLm1pbGxyYWNlLnYxLlF1ZXVlczABElAKC0xpc3RTdHJlYW1zEh8ubWlsbHJhY2UudjEuTGlzdFN0cmVhbXNSZXF1ZXN0GiAubWlsbHJhY2UudjEuTGlzdFN0cmVhbXNSZXNwb25zZRJFCglHZXRTdHJlYW0SHS5taWxscmFjZS52MS5HZXRTdHJlYW1SZXF1ZXN0GhkubWlsbHJhY2UudjEuU3RyZWFtU3RhdHVzEksKDENhbmNlbFN0cmVhbRIgLm1pbGxyYWNlLnYxLkNhbmNlbFN0cmVhbVJlcXVlc3QaGS5taWxscmFjZS52MS5TdHJlYW1TdGF0dXMSTQoKRmx1c2hDYWNoZRIeLm1pbGxyYWNlLnYxLkZsdXNoQ2FjaGVSZXF1ZXN0Gh8ubWlsbHJhY2UudjEuRmx1c2hDYWNoZVJlc3BvbnNlYgZwcm90bzM");
 
 /**
  * @generated from message millrace.v1.ListContextsRequest
@@ -1249,6 +1249,422 @@ export const ModelQueueSchema: GenMessage<ModelQueue, {jsonType: ModelQueueJson}
   messageDesc(file_millrace_v1_management, 27);
 
 /**
+ * @generated from message millrace.v1.ListStreamsRequest
+ */
+export type ListStreamsRequest = Message<"millrace.v1.ListStreamsRequest"> & {
+  /**
+   * Empty: all models.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * Leaves out streams that have ended.
+   *
+   * @generated from field: bool open = 2;
+   */
+  open: boolean;
+
+  /**
+   * Streams of the page at most; 0: 100.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * `next` of the page before; empty: the first page.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+};
+
+/**
+ * @generated from message millrace.v1.ListStreamsRequest
+ */
+export type ListStreamsRequestJson = {
+  /**
+   * Empty: all models.
+   *
+   * @generated from field: string model = 1;
+   */
+  model?: string;
+
+  /**
+   * Leaves out streams that have ended.
+   *
+   * @generated from field: bool open = 2;
+   */
+  open?: boolean;
+
+  /**
+   * Streams of the page at most; 0: 100.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit?: number;
+
+  /**
+   * `next` of the page before; empty: the first page.
+   *
+   * @generated from field: string after = 4;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message millrace.v1.ListStreamsRequest.
+ * Use `create(ListStreamsRequestSchema)` to create a new message.
+ */
+export const ListStreamsRequestSchema: GenMessage<ListStreamsRequest, {jsonType: ListStreamsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 28);
+
+/**
+ * @generated from message millrace.v1.ListStreamsResponse
+ */
+export type ListStreamsResponse = Message<"millrace.v1.ListStreamsResponse"> & {
+  /**
+   * @generated from field: repeated millrace.v1.StreamStatus streams = 1;
+   */
+  streams: StreamStatus[];
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * @generated from message millrace.v1.ListStreamsResponse
+ */
+export type ListStreamsResponseJson = {
+  /**
+   * @generated from field: repeated millrace.v1.StreamStatus streams = 1;
+   */
+  streams?: StreamStatusJson[];
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next = 2;
+   */
+  next?: string;
+};
+
+/**
+ * Describes the message millrace.v1.ListStreamsResponse.
+ * Use `create(ListStreamsResponseSchema)` to create a new message.
+ */
+export const ListStreamsResponseSchema: GenMessage<ListStreamsResponse, {jsonType: ListStreamsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 29);
+
+/**
+ * @generated from message millrace.v1.GetStreamRequest
+ */
+export type GetStreamRequest = Message<"millrace.v1.GetStreamRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * @generated from message millrace.v1.GetStreamRequest
+ */
+export type GetStreamRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+};
+
+/**
+ * Describes the message millrace.v1.GetStreamRequest.
+ * Use `create(GetStreamRequestSchema)` to create a new message.
+ */
+export const GetStreamRequestSchema: GenMessage<GetStreamRequest, {jsonType: GetStreamRequestJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 30);
+
+/**
+ * @generated from message millrace.v1.CancelStreamRequest
+ */
+export type CancelStreamRequest = Message<"millrace.v1.CancelStreamRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The client sees it.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * @generated from message millrace.v1.CancelStreamRequest
+ */
+export type CancelStreamRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * The client sees it.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message millrace.v1.CancelStreamRequest.
+ * Use `create(CancelStreamRequestSchema)` to create a new message.
+ */
+export const CancelStreamRequestSchema: GenMessage<CancelStreamRequest, {jsonType: CancelStreamRequestJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 31);
+
+/**
+ * @generated from message millrace.v1.StreamStatus
+ */
+export type StreamStatus = Message<"millrace.v1.StreamStatus"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * Number of its current ownership.
+   *
+   * @generated from field: uint64 epoch = 4;
+   */
+  epoch: bigint;
+
+  /**
+   * This server runs it; false: it lies in the journal and nothing else.
+   *
+   * @generated from field: bool owned = 5;
+   */
+  owned: boolean;
+
+  /**
+   * A client is connected.
+   *
+   * @generated from field: bool attached = 6;
+   */
+  attached: boolean;
+
+  /**
+   * Milliseconds since 1970.
+   *
+   * @generated from field: uint64 opened_at_ms = 7;
+   */
+  openedAtMs: bigint;
+
+  /**
+   * When it ends at the latest.
+   *
+   * @generated from field: uint64 expires_at_ms = 8;
+   */
+  expiresAtMs: bigint;
+
+  /**
+   * Inputs that are durable.
+   *
+   * @generated from field: uint64 accepted_inputs = 9;
+   */
+  acceptedInputs: bigint;
+
+  /**
+   * @generated from field: uint64 outputs = 10;
+   */
+  outputs: bigint;
+
+  /**
+   * @generated from field: uint64 journal_bytes = 11;
+   */
+  journalBytes: bigint;
+
+  /**
+   * Absent: it has not ended.
+   *
+   * @generated from field: optional millrace.v1.StreamEnd ended = 12;
+   */
+  ended?: StreamEnd | undefined;
+
+  /**
+   * Since it was opened.
+   *
+   * @generated from field: double age_ms = 13;
+   */
+  ageMs: number;
+};
+
+/**
+ * @generated from message millrace.v1.StreamStatus
+ */
+export type StreamStatusJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string model = 2;
+   */
+  model?: string;
+
+  /**
+   * @generated from field: string version = 3;
+   */
+  version?: string;
+
+  /**
+   * Number of its current ownership.
+   *
+   * @generated from field: uint64 epoch = 4;
+   */
+  epoch?: string;
+
+  /**
+   * This server runs it; false: it lies in the journal and nothing else.
+   *
+   * @generated from field: bool owned = 5;
+   */
+  owned?: boolean;
+
+  /**
+   * A client is connected.
+   *
+   * @generated from field: bool attached = 6;
+   */
+  attached?: boolean;
+
+  /**
+   * Milliseconds since 1970.
+   *
+   * @generated from field: uint64 opened_at_ms = 7;
+   */
+  openedAtMs?: string;
+
+  /**
+   * When it ends at the latest.
+   *
+   * @generated from field: uint64 expires_at_ms = 8;
+   */
+  expiresAtMs?: string;
+
+  /**
+   * Inputs that are durable.
+   *
+   * @generated from field: uint64 accepted_inputs = 9;
+   */
+  acceptedInputs?: string;
+
+  /**
+   * @generated from field: uint64 outputs = 10;
+   */
+  outputs?: string;
+
+  /**
+   * @generated from field: uint64 journal_bytes = 11;
+   */
+  journalBytes?: string;
+
+  /**
+   * Absent: it has not ended.
+   *
+   * @generated from field: optional millrace.v1.StreamEnd ended = 12;
+   */
+  ended?: StreamEndJson;
+
+  /**
+   * Since it was opened.
+   *
+   * @generated from field: double age_ms = 13;
+   */
+  ageMs?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message millrace.v1.StreamStatus.
+ * Use `create(StreamStatusSchema)` to create a new message.
+ */
+export const StreamStatusSchema: GenMessage<StreamStatus, {jsonType: StreamStatusJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 32);
+
+/**
+ * @generated from message millrace.v1.StreamEnd
+ */
+export type StreamEnd = Message<"millrace.v1.StreamEnd"> & {
+  /**
+   * done, failed, cancelled or expired.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Of the error catalogue; empty: done.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * @generated from message millrace.v1.StreamEnd
+ */
+export type StreamEndJson = {
+  /**
+   * done, failed, cancelled or expired.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome?: string;
+
+  /**
+   * Of the error catalogue; empty: done.
+   *
+   * @generated from field: string code = 2;
+   */
+  code?: string;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message?: string;
+};
+
+/**
+ * Describes the message millrace.v1.StreamEnd.
+ * Use `create(StreamEndSchema)` to create a new message.
+ */
+export const StreamEndSchema: GenMessage<StreamEnd, {jsonType: StreamEndJson}> = /*@__PURE__*/
+  messageDesc(file_millrace_v1_management, 33);
+
+/**
  * @generated from message millrace.v1.FlushCacheRequest
  */
 export type FlushCacheRequest = Message<"millrace.v1.FlushCacheRequest"> & {
@@ -1277,7 +1693,7 @@ export type FlushCacheRequestJson = {
  * Use `create(FlushCacheRequestSchema)` to create a new message.
  */
 export const FlushCacheRequestSchema: GenMessage<FlushCacheRequest, {jsonType: FlushCacheRequestJson}> = /*@__PURE__*/
-  messageDesc(file_millrace_v1_management, 28);
+  messageDesc(file_millrace_v1_management, 34);
 
 /**
  * @generated from message millrace.v1.FlushCacheResponse
@@ -1308,7 +1724,7 @@ export type FlushCacheResponseJson = {
  * Use `create(FlushCacheResponseSchema)` to create a new message.
  */
 export const FlushCacheResponseSchema: GenMessage<FlushCacheResponse, {jsonType: FlushCacheResponseJson}> = /*@__PURE__*/
-  messageDesc(file_millrace_v1_management, 29);
+  messageDesc(file_millrace_v1_management, 35);
 
 /**
  * @generated from enum millrace.v1.ContextState
@@ -1520,6 +1936,34 @@ export const Management: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchQueuesRequestSchema;
     output: typeof QueuesSchema;
+  },
+  /**
+   * Durable streams by id, those that only lie in the journal included.
+   *
+   * @generated from rpc millrace.v1.Management.ListStreams
+   */
+  listStreams: {
+    methodKind: "unary";
+    input: typeof ListStreamsRequestSchema;
+    output: typeof ListStreamsResponseSchema;
+  },
+  /**
+   * @generated from rpc millrace.v1.Management.GetStream
+   */
+  getStream: {
+    methodKind: "unary";
+    input: typeof GetStreamRequestSchema;
+    output: typeof StreamStatusSchema;
+  },
+  /**
+   * Answered when the end is durable. A stream that has ended stays as it is.
+   *
+   * @generated from rpc millrace.v1.Management.CancelStream
+   */
+  cancelStream: {
+    methodKind: "unary";
+    input: typeof CancelStreamRequestSchema;
+    output: typeof StreamStatusSchema;
   },
   /**
    * Removes cached results.
