@@ -6,12 +6,14 @@ import {
   CallerRule,
   createGrpcEdge,
   createRestEdge,
+  createSseEdge,
   type GrpcEdge,
   LifeCycleMetrics,
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
   noStreamObserver,
+  type Route,
   SliceQueue,
   StreamService,
   startConnectionMetrics,
@@ -19,6 +21,8 @@ import {
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
+  systemClock,
+  withPageAccess,
 } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 import { Components } from './components.ts';
@@ -117,6 +121,9 @@ async function startOn(
     temporaryFolder: assembly.temporaryFolder,
   });
   components.add({ close: () => streams.journal.close() });
+  const streamRoutes = createSseEdge({ gateway: streams.host, callers, slices, clock: systemClock, onError });
+  const cors = config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) };
+  const rest = restHandler(edgeParts, streamRoutes);
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
@@ -135,9 +142,9 @@ async function startOn(
       onRefused: (call, error) => grpc.noteRefused(call, error),
       onError,
       receiveBytesMax: config.http.bodyBytesMax,
-      cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+      cors,
       ...rpc,
-      next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
+      next: wireHandlerFrom(withLog(cors === undefined ? rest : withPageAccess(rest, cors), config, logger), onError),
     }),
     management: mount.own?.handler,
     metrics: wireHandlerFrom(metricsHandler(metrics), onError),
@@ -199,11 +206,11 @@ function edgeBase({ config, callers, assembly, readiness, statistics, management
   };
 }
 
-function restHandler(parts: EdgeParts): HttpHandler {
+function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHandler {
   const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
-    routes: parts.management?.routes ?? [],
+    routes: [...streamRoutes, ...(parts.management?.routes ?? [])],
     limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }

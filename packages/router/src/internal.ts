@@ -31,6 +31,8 @@ export { openApiDocument } from './edges/routing/openapi.ts';
 export type { Route } from './edges/routing/route.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export { doAtOnce, SliceQueue } from './edges/slices/slice-queue.ts';
+export { createSseEdge } from './edges/sse/edge.ts';
+export { withPageAccess } from './edges/sse/page-access.ts';
 export { defaultStreamFrameLimits } from './edges/streams/frame-limits.ts';
 export { payloadCodec } from './edges/streams/link-frame.ts';
 export { StreamFrameReader } from './edges/streams/read-frame.ts';
