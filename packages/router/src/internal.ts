@@ -32,6 +32,7 @@ export type { Route } from './edges/routing/route.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export { doAtOnce, SliceQueue } from './edges/slices/slice-queue.ts';
 export { createSseEdge } from './edges/sse/edge.ts';
+export { encodeErrorEvent } from './edges/sse/encode-response.ts';
 export { withPageAccess } from './edges/sse/page-access.ts';
 export { defaultStreamFrameLimits } from './edges/streams/frame-limits.ts';
 export { payloadCodec } from './edges/streams/link-frame.ts';
