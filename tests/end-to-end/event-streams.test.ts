@@ -160,25 +160,29 @@ describe('a stream by server-sent events', () => {
   });
 });
 
-test.runIf(process.platform === 'linux')('a stream survives the death of the router, with the same outputs', {
-  timeout: 120_000,
-}, async () => {
-  const id = await open({ input: valueInput(1) });
-  const first = await listen(id);
-  await send(id, 2);
-  await first.outputs(2);
-  const before = server.routerPid;
-  process.kill(before, 'SIGKILL');
-  await expect(first.rest()).rejects.toThrow();
-  await eventually('another router listens', () => server.routerPid !== before, 60_000);
-  // The supervisor keeps the listening sockets: nobody has to know that there is another process.
-  const second = await listen(id, '2');
-  expect(second.events).toEqual([]);
-  await send(id, 3);
-  await send(id, 4, true);
-  await second.rest();
-  expect([...totalsOf(first.events), ...totalsOf(second.events)]).toEqual(totals);
-  const [opened, reopened] = [first, second].map(({ events }) => events.find(({ name }) => name === 'opened')?.data);
-  expect(reopened).toMatchObject({ acceptedInput: 2, nextOutput: 3 });
-  expect(reopened?.epoch).toBeGreaterThan(opened?.epoch as number);
-});
+test.runIf(process.platform === 'linux')(
+  'a stream survives the death of the router, with the same outputs',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const id = await open({ input: valueInput(1) });
+    const first = await listen(id);
+    await send(id, 2);
+    await first.outputs(2);
+    const before = server.routerPid;
+    process.kill(before, 'SIGKILL');
+    await expect(first.rest()).rejects.toThrow();
+    await eventually('another router listens', () => server.routerPid !== before, 60_000);
+    // The supervisor keeps the listening sockets: nobody has to know that there is another process.
+    const second = await listen(id, '2');
+    expect(second.events).toEqual([]);
+    await send(id, 3);
+    await send(id, 4, true);
+    await second.rest();
+    expect([...totalsOf(first.events), ...totalsOf(second.events)]).toEqual(totals);
+    const [opened, reopened] = [first, second].map(({ events }) => events.find(({ name }) => name === 'opened')?.data);
+    expect(reopened).toMatchObject({ acceptedInput: 2, nextOutput: 3 });
+    expect(reopened?.epoch).toBeGreaterThan(opened?.epoch as number);
+  },
+);

@@ -8,7 +8,7 @@ import { SliceQueue } from '../slices/slice-queue.ts';
 import { createSseEdge } from './edge.ts';
 import { keepAliveMs } from './keep-alives.ts';
 import { withPageAccess } from './page-access.ts';
-import { ScriptedGateway, type ScriptedLink } from './testing/scripted-gateway.ts';
+import { type ScriptedClientLink, ScriptedGateway } from './testing/scripted-gateway.ts';
 
 let gateway: ScriptedGateway;
 let handler: HttpHandler;
@@ -67,7 +67,7 @@ class Reader {
 }
 
 interface Listening {
-  readonly link: ScriptedLink;
+  readonly link: ScriptedClientLink;
   readonly answer: InjectedStream;
   readonly reader: Reader;
 }

@@ -1,5 +1,12 @@
 /** Lets pages of listed origins use streams: EventSource and fetch read an answer of another origin only where it says so. */
-import { Cors, type CorsOptions, type HttpHandler, type HttpRequest, type HttpResponse, isPreflight } from '@millrace/http';
+import {
+  Cors,
+  type CorsOptions,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  isPreflight,
+} from '@millrace/http';
 import { streamsPath } from './routes.ts';
 
 const methods = 'GET, POST, DELETE';

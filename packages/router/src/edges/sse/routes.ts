@@ -67,7 +67,10 @@ export function streamRoutes(parts: StreamRoutesParts): readonly Route[] {
       request: { description: 'The stream, and its first input', content: jsonContent(streamBodySchema) },
       responses: {
         200: { description: 'The events, where Accept has text/event-stream', content: events },
-        201: { description: 'Otherwise: it is open, and Location has its events', content: jsonContent(streamOpenedSchema) },
+        201: {
+          description: 'Otherwise: it is open, and Location has its events',
+          content: jsonContent(streamOpenedSchema),
+        },
         204: ended,
         ...refusals,
       },
@@ -88,7 +91,11 @@ export function streamRoutes(parts: StreamRoutesParts): readonly Route[] {
       method: 'DELETE',
       operationId: 'streamCancel',
       summary: 'Cancel a stream; its events end with ended',
-      responses: { 204: { description: 'It is cancelled, or had ended before' }, 404: refusals[404], 503: refusals[503] },
+      responses: {
+        204: { description: 'It is cancelled, or had ended before' },
+        404: refusals[404],
+        503: refusals[503],
+      },
       handler: handled(({ request }, stream) => operations.cancel(request, stream)),
     },
     {

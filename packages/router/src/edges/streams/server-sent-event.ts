@@ -35,8 +35,5 @@ export function resumeAfterFrom(eventId: string, field: string): number {
   if (eventId === '') return 0;
   const after = /^\d{1,16}$/.test(eventId) ? Number(eventId) : Number.NaN;
   if (Number.isSafeInteger(after)) return after;
-  throw new InferenceError(
-    'invalid-request',
-    `${field} is ${quote(eventId)}; it must be the sequence of an output`,
-  );
+  throw new InferenceError('invalid-request', `${field} is ${quote(eventId)}; it must be the sequence of an output`);
 }

@@ -18,7 +18,7 @@ import type {
 import { payloadCodec } from '../../streams/link-frame.ts';
 
 /** A connection that the edge has attached, and what it said. */
-export class ScriptedLink implements AttachedLink {
+export class ScriptedClientLink implements AttachedLink {
   readonly open: OpenFrame;
   readonly caller: StreamCaller;
   readonly options: AttachOptions;
@@ -77,21 +77,21 @@ export class ScriptedLink implements AttachedLink {
 }
 
 export class ScriptedGateway implements StreamGateway {
-  readonly links: ScriptedLink[] = [];
+  readonly links: ScriptedClientLink[] = [];
   readonly calls: (readonly [string, string, InputFrame | AcknowledgeFrame | CancelFrame])[] = [];
   /** Ids that calls beside a connection find. */
   readonly known = new Set<string>();
-  #onLink: ((link: ScriptedLink) => void) | undefined;
+  #onLink: ((link: ScriptedClientLink) => void) | undefined;
 
   attach(open: OpenFrame, caller: StreamCaller, options: AttachOptions, listener: StreamListenerOfLink): AttachedLink {
-    const link = new ScriptedLink(open, caller, options, listener);
+    const link = new ScriptedClientLink(open, caller, options, listener);
     this.links.push(link);
     this.#onLink?.(link);
     return link;
   }
 
   /** The next connection that is attached. */
-  nextLink(): Promise<ScriptedLink> {
+  nextLink(): Promise<ScriptedClientLink> {
     return new Promise((resolve) => {
       this.#onLink = resolve;
     });
