@@ -1,10 +1,11 @@
 /** Holds docs/reference/streams.md to the code: every example is read or written, every field and limit is there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { StreamServerFrame } from '@millrace/protocol';
+import { InferenceError, type StreamServerFrame } from '@millrace/protocol';
 import {
   defaultStreamFrameLimits,
   doAtOnce,
+  encodeErrorEvent,
   encodeOutput,
   eventOf,
   FrameJsonReader,
@@ -94,6 +95,8 @@ test('the events are what the server writes, and the bodies are read', () => {
   const events = section('## Server-sent events');
   const written = [opened, token].map((frame) => Buffer.concat(doAtOnce(eventOf(frame))).toString()).join('');
   expect(events).toContain(`\`\`\`text\n${written}\`\`\`\n`);
+  const error = encodeErrorEvent(new InferenceError('draining', 'the server is shutting down'));
+  expect(events).toContain(`\`\`\`text\n${Buffer.from(error).toString()}\`\`\`\n`);
   const [begin, input, acknowledge] = examplesIn(events).map((example) => Buffer.from(example)) as [
     Buffer,
     Buffer,

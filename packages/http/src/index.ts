@@ -4,7 +4,7 @@ export * from './exchange.ts';
 export * from './inject/inject.ts';
 export * from './raw-header-fields.ts';
 export { type RpcLimitOptions, type RpcLimits, resolveRpcLimits, rpcLimits } from './rpc/config.ts';
-export type { CorsOptions } from './rpc/cors.ts';
+export { Cors, type CorsOptions, isPreflight } from './rpc/cors.ts';
 export { createRpcHandler, type RpcHandlerOptions } from './rpc/handler.ts';
 export type { MetadataWriter, RequestMetadata } from './rpc/metadata.ts';
 export type { RequestListener, RequestStream } from './rpc/request-stream.ts';

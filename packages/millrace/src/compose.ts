@@ -6,6 +6,7 @@ import {
   CallerRule,
   createGrpcEdge,
   createRestEdge,
+  createSseEdge,
   createWebSocketEdge,
   type GrpcEdge,
   LifeCycleMetrics,
@@ -21,6 +22,8 @@ import {
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
+  systemClock,
+  withPageAccess,
 } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 import { Components } from './components.ts';
@@ -121,8 +124,11 @@ async function startOn(
     slices,
     onError,
   };
+  const streamRoutes = createSseEdge({ gateway: streams.host, callers, slices, clock: systemClock, onError });
+  const cors = config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) };
   const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
+  const rest = restHandler(edgeParts, [...streamRoutes, ...webSocket.routes]);
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
   // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.
@@ -142,9 +148,9 @@ async function startOn(
       onRefused: (call, error) => grpc.noteRefused(call, error),
       onError,
       receiveBytesMax: config.http.bodyBytesMax,
-      cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+      cors,
       ...rpc,
-      next: wireHandlerFrom(withLog(restHandler(edgeParts, webSocket.routes), config, logger), onError),
+      next: wireHandlerFrom(withLog(cors === undefined ? rest : withPageAccess(rest, cors), config, logger), onError),
     }),
     onUpgrade: webSocket.onUpgrade,
     management: mount.own?.handler,

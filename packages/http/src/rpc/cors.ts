@@ -34,14 +34,14 @@ export class Cors {
   }
 
   /** The answer to a preflight. Every requested header field is allowed, because metadata may have any name. */
-  preflightFields(headers: HeaderFields): HeaderList {
+  preflightFields(headers: HeaderFields, methods: string = 'GET, POST'): HeaderList {
     const vary: HeaderList = [['vary', 'origin,access-control-request-method,access-control-request-headers']];
     const origin = this.#allowed(headers);
     if (origin === undefined) return vary;
     const requested = headers.get('access-control-request-headers') ?? '';
     return [
       ['access-control-allow-origin', origin],
-      ['access-control-allow-methods', 'GET, POST'],
+      ['access-control-allow-methods', methods],
       ['access-control-allow-headers', tokenList.test(requested) ? requested : ''],
       ['access-control-max-age', this.#maxAge],
       ...vary,

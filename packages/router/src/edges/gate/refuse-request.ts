@@ -1,7 +1,7 @@
 /** Answers a request that the gate refuses, in the form of its protocol. */
 import type { WireExchange } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
-import { encodeError } from '../rest/encode-error.ts';
+import { encodeError } from '../routing/encode-error.ts';
 
 export interface GateRefusal {
   readonly code: ErrorCode;

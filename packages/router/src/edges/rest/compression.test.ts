@@ -2,6 +2,7 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { MemoryRefused, type RequestMemory, TurnGate } from '@millrace/http';
 import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { inferenceErrorFrom } from '../routing/encode-error.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import {
   type BodyUnpacking,
@@ -9,7 +10,6 @@ import {
   type Packing,
   requestPackingFrom,
 } from './decompress.ts';
-import { inferenceErrorFrom } from './encode-error.ts';
 
 interface CountedMemory extends RequestMemory {
   heldBytes: number;

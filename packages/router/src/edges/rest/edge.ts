@@ -1,12 +1,12 @@
 import type { HttpHandler } from '@millrace/http';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
+import { encodeError } from '../routing/encode-error.ts';
 import { openApiRoute } from '../routing/openapi.ts';
 import type { Route } from '../routing/route.ts';
 import { createRouter } from '../routing/router.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { type RestOptions, resolveRestConfig } from './config.ts';
-import { encodeError } from './encode-error.ts';
 import { restRoutes } from './routes.ts';
 
 export interface RestEdgeOptions extends OpenInferenceParts {

@@ -5,13 +5,13 @@ import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { refusalBefore } from '../model-refusal.ts';
+import { encodeError, inferenceErrorFrom } from '../routing/encode-error.ts';
 import { type SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import { AnswerEncoder } from './answer-encoder.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import type { RestConfig } from './config.ts';
 import { type DecodedRestRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
-import { encodeError, inferenceErrorFrom } from './encode-error.ts';
 import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
 import { BodyReader } from './read-body.ts';
 

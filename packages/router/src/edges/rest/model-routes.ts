@@ -3,12 +3,12 @@ import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import { takeReadinessProblem } from '../model-readiness.ts';
+import { errorCodeField, errorSchema, withoutBody } from '../routing/encode-error.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
-import { errorCodeField, withoutBody } from './encode-error.ts';
 import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-model.ts';
 import { type ModelOperationDependencies, modelOperation } from './model-operation.ts';
 import { refusals } from './refusals.ts';
-import { errorSchema, modelMetadataSchema } from './schemas.ts';
+import { modelMetadataSchema } from './schemas.ts';
 
 export interface ModelRoutesDependencies extends ModelOperationDependencies {
   readonly catalogue: Catalogue;

@@ -1,5 +1,5 @@
+import { errorSchema } from '../routing/encode-error.ts';
 import { jsonContent } from '../routing/route.ts';
-import { errorSchema } from './schemas.ts';
 
 /** The declared refusals of operations on a model, by status. */
 export const refusals = {

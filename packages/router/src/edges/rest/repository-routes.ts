@@ -4,11 +4,11 @@ import { InferenceError, type JsonValue } from '@millrace/protocol';
 import type { IndexEntry, Management } from '../../management/management.ts';
 import type { LoadBody } from '../repository/read-load-body.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';
+import { encodeError, errorSchema, withoutBody } from '../routing/encode-error.ts';
 import { jsonContent, type Route, type RoutedRequest } from '../routing/route.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
 import { booleanMember, fileParameters, parametersOf, takeOverrides } from './decode-repository-request.ts';
-import { encodeError, withoutBody } from './encode-error.ts';
 import { jsonResponse } from './encode-model.ts';
 import { LoadBodyReader } from './load-body-reader.ts';
 import {
@@ -17,7 +17,6 @@ import {
   repositoryLoadSchema,
   repositoryUnloadSchema,
 } from './repository-schemas.ts';
-import { errorSchema } from './schemas.ts';
 
 export interface RepositoryDependencies {
   readonly management: Management;

@@ -18,8 +18,6 @@ const data = z
       'string, or {"b64": "…"} with base64 where it is not text, for example an image file',
   );
 
-export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
-
 export const serverMetadataSchema = z
   .object({ name: z.string(), version: z.string(), extensions: z.array(z.string()) })
   .meta({ id: 'ServerMetadata' });

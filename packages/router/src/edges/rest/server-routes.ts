@@ -1,7 +1,7 @@
 /** Liveness, readiness and metadata of the server. */
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
+import { withoutBody } from '../routing/encode-error.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
-import { withoutBody } from './encode-error.ts';
 import { jsonResponse } from './encode-model.ts';
 import { healthSchema, serverMetadataSchema } from './schemas.ts';
 

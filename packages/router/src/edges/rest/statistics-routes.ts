@@ -1,11 +1,10 @@
 /** Triton's statistics extension over REST. */
 import { z } from 'zod';
 import type { Statistics } from '../../management/statistics.ts';
+import { encodeError, errorSchema } from '../routing/encode-error.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
-import { encodeError } from './encode-error.ts';
 import { encodeStatistics } from './encode-statistics.ts';
 import { type ModelOperationDependencies, modelOperation } from './model-operation.ts';
-import { errorSchema } from './schemas.ts';
 
 export interface StatisticsDependencies extends ModelOperationDependencies {
   readonly statistics: Statistics;

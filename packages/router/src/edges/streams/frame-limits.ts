@@ -52,9 +52,13 @@ const streamIdCharactersMax = 128;
 /** Safe in paths, header fields and file names. */
 const streamIdPattern = /^[A-Za-z0-9._~-]{1,128}$/;
 
+export function isStreamId(id: string): boolean {
+  return streamIdPattern.test(id) && id !== '.' && id !== '..';
+}
+
 /** Throws for an id that is empty, too long, or has other characters. */
 export function checkStreamId(id: string): void {
-  if (streamIdPattern.test(id) && id !== '.' && id !== '..') return;
+  if (isStreamId(id)) return;
   throw new InferenceError(
     'invalid-request',
     `the stream id ${quote(id)} must have 1 to ${streamIdCharactersMax} characters of A-Z a-z 0-9 . _ ~ - and not be . or ..`,

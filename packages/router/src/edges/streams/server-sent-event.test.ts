@@ -43,11 +43,17 @@ test('other events have no id: the last one stays', () => {
   expect(textOf({ kind: 'draining', message: '' })).toBe('event: draining\ndata: {}\n\n');
 });
 
+test('the end has an id of its own, which tells who has seen it from who has seen the last output', () => {
+  expect(textOf({ kind: 'ended', outcome: 'done', message: '', outputs: 3 })).toBe(
+    'event: ended\nid: end\ndata: {"outcome":"done","outputs":3}\n\n',
+  );
+});
+
 test('Last-Event-ID is the sequence of an output', () => {
-  expect([resumeAfterFrom(undefined), resumeAfterFrom(''), resumeAfterFrom('0'), resumeAfterFrom('17')]).toEqual([
-    0, 0, 0, 17,
-  ]);
+  expect(['', '0', '17'].map((id) => resumeAfterFrom(id, 'Last-Event-ID'))).toEqual([0, 0, 17]);
   for (const id of ['-1', '1.5', 'seven', '99999999999999999', '9999999999999999']) {
-    expect(() => resumeAfterFrom(id), id).toThrow('it must be the sequence of an output');
+    expect(() => resumeAfterFrom(id, 'resume_after'), id).toThrow(
+      `resume_after is '${id}'; it must be the sequence of an output`,
+    );
   }
 });

@@ -9,6 +9,12 @@ import { writeFrameFieldsJson } from './write-frame-json.ts';
 /** What an EventSource waits before it connects again. */
 const eventRetryMs = 1000;
 
+/**
+ * The id of the last event that a connection gets. An EventSource connects again after any end of a response; with this id
+ * it says that it has seen the end, and is stopped.
+ */
+export const finalEventId = 'end';
+
 const lineEnd = Buffer.from('\n\n');
 
 /**
@@ -19,17 +25,15 @@ export function* eventOf(frame: StreamServerFrame): SliceGenerator<readonly Uint
   let head = `event: ${frame.kind}\n`;
   if (frame.kind === 'opened') head += `id: ${frame.nextOutput - 1}\nretry: ${eventRetryMs}\n`;
   else if (frame.kind === 'output') head += `id: ${frame.sequence}\n`;
+  else if (frame.kind === 'ended') head += `id: ${finalEventId}\n`;
   // JSON on one line: line breaks in texts are escaped.
   return [Buffer.from(`${head}data: `, 'latin1'), yield* writeFrameFieldsJson(frame), lineEnd];
 }
 
-/** The output to resume after, from the field `Last-Event-ID`; 0 when there is none. */
-export function resumeAfterFrom(lastEventId: string | undefined): number {
-  if (lastEventId === undefined || lastEventId === '') return 0;
-  const after = /^\d{1,16}$/.test(lastEventId) ? Number(lastEventId) : Number.NaN;
+/** The output to resume after, from the id of an event, which stands in the named field; 0 when there is none. */
+export function resumeAfterFrom(eventId: string, field: string): number {
+  if (eventId === '') return 0;
+  const after = /^\d{1,16}$/.test(eventId) ? Number(eventId) : Number.NaN;
   if (Number.isSafeInteger(after)) return after;
-  throw new InferenceError(
-    'invalid-request',
-    `Last-Event-ID is ${quote(lastEventId)}; it must be the sequence of an output`,
-  );
+  throw new InferenceError('invalid-request', `${field} is ${quote(eventId)}; it must be the sequence of an output`);
 }

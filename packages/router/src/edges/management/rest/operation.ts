@@ -1,9 +1,8 @@
 /** One operation of the REST interface: its declaration, reading its body within limits, and its errors. */
 import type { HttpResponse } from '@millrace/http';
 import type { z } from 'zod';
-import { encodeError } from '../../rest/encode-error.ts';
 import { LoadBodyReader } from '../../rest/load-body-reader.ts';
-import { errorSchema } from '../../rest/schemas.ts';
+import { encodeError, errorSchema } from '../../routing/encode-error.ts';
 import { jsonContent, type Route, type RoutedRequest } from '../../routing/route.ts';
 import type { SliceQueue } from '../../slices/slice-queue.ts';
 import type { ManagementConfig } from '../config.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { type InjectedRequest, inject } from '@millrace/http';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { encodeError } from '../../rest/encode-error.ts';
+import { encodeError } from '../../routing/encode-error.ts';
 import { openApiDocument } from '../../routing/openapi.ts';
 import { createRouter } from '../../routing/router.ts';
 import { createManagementEdge } from '../edge.ts';

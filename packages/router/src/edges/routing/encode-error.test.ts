@@ -1,6 +1,6 @@
 import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { echoEdge, jsonRequest, noStreams } from './testing/echo-double.ts';
+import { echoEdge, jsonRequest, noStreams } from '../rest/testing/echo-double.ts';
 
 describe('failures', () => {
   const request = jsonRequest({ inputs: [] });

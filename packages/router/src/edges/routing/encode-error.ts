@@ -7,6 +7,10 @@ import {
   MemoryRefused,
 } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
+import { z } from 'zod';
+
+/** The body of an error in the OpenAPI document. */
+export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
 
 /** Carries the code of the error catalogue beside the message, for programs. */
 export const errorCodeField = 'millrace-error-code';

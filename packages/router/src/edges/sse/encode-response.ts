@@ -1,0 +1,60 @@
+/** What the edge of server-sent events answers: events, frames as JSON, and nothing. */
+import type { HeaderList, HttpResponse } from '@millrace/http';
+import { type InferenceError, JsonWriter, type StreamServerFrame } from '@millrace/protocol';
+import type { StreamLinkFrame } from '../../streams/stream-gateway.ts';
+import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
+import { serverFrameOf } from '../streams/link-frame.ts';
+import { eventOf, finalEventId } from '../streams/server-sent-event.ts';
+import { writeFrameFieldsJson } from '../streams/write-frame-json.ts';
+
+/** The second keeps nginx, and what follows its example, from collecting events before it passes them on. */
+const eventHeaders: HeaderList = [
+  ['content-type', 'text/event-stream'],
+  ['cache-control', 'no-store'],
+  ['x-accel-buffering', 'no'],
+];
+
+/** A line that clients ignore. */
+export const keepAliveComment: Uint8Array = Buffer.from(': keep-alive\n\n');
+
+/** `release` is called when the last event has been sent, or never will be. */
+export function eventResponse(events: AsyncIterable<Uint8Array>, release: () => void): HttpResponse {
+  return { status: 200, headers: eventHeaders, body: events, release };
+}
+
+/** The head of an event stream, for those who ask for nothing else. */
+export function eventHeadResponse(): HttpResponse {
+  return { status: 200, headers: eventHeaders };
+}
+
+export function emptyResponse(): HttpResponse {
+  return { status: 204, headers: [['cache-control', 'no-store']] };
+}
+
+export function frameResponse(status: number, frame: StreamServerFrame, headers: HeaderList = []): HttpResponse {
+  const fields: HeaderList = [['content-type', 'application/json'], ['cache-control', 'no-store'], ...headers];
+  return { status, headers: fields, body: doAtOnce(writeFrameFieldsJson(frame)) };
+}
+
+/** The events of frames as the host gives them. */
+export function* encodeEvents(frames: readonly StreamLinkFrame[]): SliceGenerator<readonly Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for (const frame of frames) pieces.push(...(yield* eventOf(serverFrameOf(frame))));
+  return pieces;
+}
+
+/**
+ * The event before a connection that the stream goes on without is closed. After most errors an EventSource connects again
+ * and resumes; one whose stream was resumed by another client must not take it back, or both would do so forever.
+ */
+export function encodeErrorEvent({ code, message }: InferenceError): Uint8Array {
+  const writer = new JsonWriter(256);
+  writer.beginObject();
+  writer.key('code');
+  writer.string(code);
+  writer.key('message');
+  writer.string(message);
+  writer.endObject();
+  const id = code === 'stream-superseded' ? `id: ${finalEventId}\n` : '';
+  return Buffer.concat([Buffer.from(`event: error\n${id}data: `), writer.take(), Buffer.from('\n\n')]);
+}
