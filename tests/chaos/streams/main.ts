@@ -13,7 +13,7 @@ import { FaultyPath } from './faulty-path.ts';
 import { GapWatch } from './gap-watch.ts';
 import { grpcGenerate, grpcStream } from './grpc-dialects.ts';
 import { JournalWatch } from './journal-watch.ts';
-import { plansFor, writeModels } from './stream-plans.ts';
+import { plansFor, writeStreamModels } from './stream-plans.ts';
 import { StreamRun } from './stream-run.ts';
 import { verdictOn } from './verdict.ts';
 
@@ -31,7 +31,7 @@ const routerKillSeconds = 20;
 const resumeSeconds = 40;
 
 const random = new FuzzRandom(seed);
-const repository = writeModels();
+const repository = writeStreamModels();
 const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
 const server = await ServerProcess.start([repository.path, '--stream-resume-seconds', `${resumeSeconds}`], {
   environment: { TMPDIR: folder },

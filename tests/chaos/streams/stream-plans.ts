@@ -39,7 +39,7 @@ export default definePipeline({
 });`;
 
 /** A repository with the four models, to be removed by the caller. */
-export function writeModels(): ModelRepository {
+export function writeStreamModels(): ModelRepository {
   const repository = new ModelRepository()
     .copy(join(repositoryRoot, 'models/listener_tensors'))
     .copy(join(repositoryRoot, 'tests/models/mlp'));

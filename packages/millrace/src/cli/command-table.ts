@@ -144,7 +144,7 @@ export const modelsCommand: CommandSpec = {
   subcommands: modelCommands,
 };
 
-export const streamsCommand: CommandSpec = {
+const streamsCommand: CommandSpec = {
   name: 'streams',
   usage: 'COMMAND … [flags]',
   summary: 'See and cancel durable streams of a running server.',

@@ -22,7 +22,7 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { drainingRefusal, openRefusalFrom } from './stream-refusals.ts';
+import { openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 
 export class StreamHost implements StreamGateway {
@@ -111,7 +111,7 @@ export class StreamHost implements StreamGateway {
   }
 
   #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
-    return this.#isDraining ? Promise.reject(drainingRefusal()) : this.#openings.opened(open, caller);
+    return this.#isDraining ? Promise.reject(streamDrainingRefusal()) : this.#openings.opened(open, caller);
   }
 
   /** A stream that a call beside its connection names. */

@@ -27,7 +27,7 @@ export function streamNotFound(id: string): InferenceError {
   return new InferenceError('stream-not-found', `there is no stream ${id}, or it has expired; open a new one`);
 }
 
-export function drainingRefusal(): InferenceError {
+export function streamDrainingRefusal(): InferenceError {
   return new InferenceError('draining', 'the server is shutting down; open the stream on another server');
 }
 
