@@ -100,7 +100,9 @@ export class LaneReferee {
       }
       case 'unload': {
         const { model } = message;
-        claim(link.models.get(model) === 'ready', `process ${link.pid} is told to unload a model that it has not`);
+        // One that it has forgotten is unloaded all the same: only the data plane was told.
+        const isKnown = link.models.get(model) === 'ready' || link.forgottenAt.has(model);
+        claim(isKnown, `process ${link.pid} is told to unload a model that it has not`);
         const isHeld = [...link.outstanding.values()].some((held) => held.model === model);
         claim(!isHeld, `process ${link.pid} is told to unload a model of which it holds batches`);
         link.models.delete(model);

@@ -10,9 +10,6 @@ export interface StreamTransport {
   close(error: InferenceError | undefined): void;
 }
 
-/** Outputs that a transport takes before the credit of a client that does not acknowledge is renewed. */
-const renewEvery = 64;
-
 export class StreamConversation {
   readonly #gateway: StreamGateway;
   readonly #caller: StreamCaller;
@@ -22,6 +19,7 @@ export class StreamConversation {
   #lastSent = 0;
   #lastTaken = 0;
   #isBlocked: boolean = false;
+  #isRenewing: boolean = false;
   #isClosed: boolean = false;
 
   constructor(gateway: StreamGateway, caller: StreamCaller, transport: StreamTransport) {
@@ -89,14 +87,21 @@ export class StreamConversation {
 
   #send(frame: StreamLinkFrame): void {
     const hasRoom = this.#transport.send(frame);
-    if (frame.kind === 'output') this.#lastSent = frame.sequence;
     if (!hasRoom) this.#isBlocked = true;
-    else if (this.#lastSent - this.#lastTaken >= renewEvery) this.#renew();
+    if (frame.kind !== 'output') return;
+    this.#lastSent = frame.sequence;
+    if (this.#isRenewing || this.#isBlocked || this.#isAcknowledging) return;
+    // Once for all outputs that are sent together.
+    this.#isRenewing = true;
+    queueMicrotask(() => {
+      this.#isRenewing = false;
+      this.#renew();
+    });
   }
 
   /** Only what a transport has taken makes room for more. */
   #renew(): void {
-    if (this.#isAcknowledging || this.#isBlocked || this.#lastTaken === this.#lastSent) return;
+    if (this.#isAcknowledging || this.#isBlocked || this.#isClosed || this.#lastTaken === this.#lastSent) return;
     this.#lastTaken = this.#lastSent;
     this.#link?.taken(this.#lastSent);
   }
