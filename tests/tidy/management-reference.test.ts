@@ -82,7 +82,7 @@ const reference = [
   '',
   'What an operator may see and change of a running server: by REST below `/v1/management`, by gRPC as',
   '`millrace.v1.Management` ([proto/millrace/v1/management.proto](../../proto/millrace/v1/management.proto)), and from the',
-  'shell as `millrace models …`. The three are faces of one set of operations: each refusal has the same code and message.',
+  'shell as `millrace models …` and `millrace streams …`. The three are faces of one set of operations: each refusal has the same code and message.',
   'Loads, unloads and the index are also there as Triton writes them, for its clients: `/v2/repository/…` and the',
   '`Repository…` methods of `inference.GRPCInferenceService`.',
   '',
@@ -168,6 +168,9 @@ test('every REST operation has a gRPC method that can do the same, and the other
     closeBreaker: 'CloseBreaker',
     getQueues: 'GetQueues',
     flushCache: 'FlushCache',
+    listStreams: 'ListStreams',
+    getStream: 'GetStream',
+    cancelStream: 'CancelStream',
     flushModelCache: 'FlushCache',
   };
   expect(edge.routes.map(({ operationId }) => methodOf[operationId])).not.toContain(undefined);

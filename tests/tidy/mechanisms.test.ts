@@ -91,6 +91,7 @@ test('there is a page for each mechanism', () => {
     'retry.md',
     'sequences.md',
     'shutdown.md',
+    'streams.md',
     'traffic.md',
   ]);
 });
