@@ -111,7 +111,10 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
         if (context !== 'sum') throw new InferenceError('unknown-model', `no model ${context}`);
         return pin(onRetired);
       },
-      pinAgain: async (_model, _version, onRetired) => (pins.digest === '' ? undefined : pin(onRetired)),
+      pinAgain: async (_model, _version, onRetired) => {
+        if (pins.digest === 'unreadable') throw new InferenceError('model-not-ready', 'its files cannot be read');
+        return pins.digest === '' ? undefined : pin(onRetired);
+      },
     },
     inference: { inferMany: model.inferMany },
     codec,
@@ -256,6 +259,23 @@ test('a stream whose model has other files, or none, ends with the reason', asyn
     await settle();
     expect(said.slice(-2)).toEqual([`ended failed ${code}`, 'closed']);
   }
+});
+
+test('a stream whose model cannot be read at the moment waits for it', async () => {
+  const first = hostOn();
+  clientOf(first.host, { streamId: 'one-that-waits' }).link.input(input(1, 5));
+  await settle();
+  const next = hostOn(first.journal, 'unreadable');
+  expect(await next.host.restore()).toBe(0);
+  const early = clientOf(next.host, { streamId: 'one-that-waits', mode: 'resume' });
+  await settle();
+  expect(early.said).toEqual(['closed model-not-ready']);
+  next.pins.digest = 'files-1';
+  const { link, said } = clientOf(next.host, { streamId: 'one-that-waits', mode: 'resume', resumeAfter: 1 });
+  link.input(input(2, 6, true));
+  await settle();
+  expect(outputsOf(said)).toEqual(['2: y=11']);
+  expect(said.slice(-2)).toEqual(['ended done', 'closed']);
 });
 
 test('misuse gets its named error', async () => {
