@@ -65,11 +65,14 @@ export class HostedStream {
   #refusal: (StreamMachineEvent<Uint8Array> & { kind: 'append-refused' }) | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
+  /** The last entry that is durable. */
+  #durable: number;
   #cancelAlarm: (() => void) | undefined;
   #outputs = 0;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
+    this.#durable = parts.log.base + parts.log.entries.length;
     parts.log.whenFenced.then(() => this.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
   }
 
@@ -189,6 +192,8 @@ export class HostedStream {
       case 'finished':
         this.#over(undefined);
         observer.streamFinished();
+        // Its id stays until then: a client that comes too late must not begin another stream without noticing.
+        log.trim(this.#durable, []);
         void log
           .close(action.expiresAt <= clock.wallNow() ? { remove: true } : { expiresAtMs: action.expiresAt })
           .catch(() => {});
@@ -214,6 +219,7 @@ export class HostedStream {
     this.#parts.log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
         this.#inFlight -= 1;
+        this.#durable = number;
         this.tell({ kind: 'committed', number });
         this.#tellRefusal();
       },

@@ -104,6 +104,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
     return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: pins.digest, release };
   };
   const alarms: (() => void)[] = [];
+  const time = { aheadMs: 0 };
   const host = new StreamHost({
     journal,
     models: {
@@ -121,7 +122,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
     settings,
     clock: {
       now: () => 0,
-      wallNow: () => Date.now(),
+      wallNow: () => Date.now() + time.aheadMs,
       planeTimeOf: (wallMs) => wallMs,
       after: (_delayMs, callback) => {
         alarms.push(callback);
@@ -135,7 +136,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
     },
     observer: noStreamObserver,
   });
-  return { host, model, journal, pins, alarms };
+  return { host, model, journal, pins, alarms, time };
 }
 
 interface Client {
@@ -276,6 +277,26 @@ test('a stream whose model cannot be read at the moment waits for it', async () 
   await settle();
   expect(outputsOf(said)).toEqual(['2: y=11']);
   expect(said.slice(-2)).toEqual(['ended done', 'closed']);
+});
+
+test('of a stream that ended and was not asked for again only the id stays', async () => {
+  const { host, journal, alarms, time } = hostOn();
+  clientOf(host, { streamId: 'one-that-is-over' }).link.input(input(1, 5, true));
+  await settle();
+  time.aheadMs = settings.resumeWindowMs;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(host.openCount).toBe(0);
+  expect(await journal.peek('one-that-is-over')).toMatchObject({ snapshot: [], entries: [] });
+  for (const later of [host, hostOn(journal).host]) {
+    expect(await later.restore()).toBe(0);
+    const [resume, either] = (['resume', 'either'] as const).map((mode) =>
+      clientOf(later, { streamId: 'one-that-is-over', mode }),
+    );
+    await settle();
+    expect(resume?.said).toEqual(['closed stream-not-found']);
+    expect(either?.said).toEqual(['closed stream-conflict']);
+  }
 });
 
 test('misuse gets its named error', async () => {

@@ -121,8 +121,8 @@ export class StreamOpenings {
     const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
     const [first] = entries;
     if (first?.kind !== 'opening') {
-      // Its opening never became durable, so nobody was told of it.
-      await log.close({ remove: true });
+      // Either only the id is left of it, or its opening never became durable and nobody was told of it.
+      await log.close({ remove: log.base === 0 });
       return undefined;
     }
     const opening = decodeOpening(first.payload);
