@@ -48,6 +48,8 @@ export class DurableClient {
   readonly problems: string[] = [];
   readonly openedAt = performance.now();
   endedAt = 0;
+  /** When the server last said anything. */
+  heardAt = performance.now();
   ending: EndedFrame | undefined;
   resumes = 0;
   readonly whenOver: Promise<void>;
@@ -195,6 +197,7 @@ export class DurableClient {
         this.#hearEnded(frame);
         return;
     }
+    this.heardAt = performance.now();
     this.#watchSilence();
     if (this.#isOpen) this.#pump();
   }

@@ -7,6 +7,7 @@ export type GapCause = (typeof gapCauses)[number];
 
 interface OpenGap {
   readonly cause: GapCause;
+  readonly faultAt: number;
   /** Undefined: its model is not ready again. */
   from: number | undefined;
   pausedMs: number;
@@ -14,21 +15,25 @@ interface OpenGap {
   isReopened: boolean;
 }
 
+interface Sample {
+  readonly gapMs: number;
+  /** Since the fault: of a killed router, with the time that the next one and its models took. */
+  readonly outageMs: number;
+  readonly pausedMs: number;
+}
+
 const bucketsMs = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000];
 
 export class GapWatch {
   readonly #open = new Map<DurableClient, OpenGap>();
-  readonly #samples = new Map<GapCause, { readonly gapMs: number; readonly pausedMs: number }[]>();
+  readonly #samples = new Map<GapCause, Sample[]>();
 
   /** A fault has hit the stream. A worker's death counts only for streams that wait for an output. */
   begin(client: DurableClient, cause: GapCause): void {
     if (cause === 'worker kill' && (!client.isAttached || !client.isWaiting || this.#open.has(client))) return;
-    this.#open.set(client, {
-      cause,
-      from: cause === 'router kill' ? undefined : performance.now(),
-      pausedMs: 0,
-      isReopened: false,
-    });
+    const faultAt = performance.now();
+    const from = cause === 'router kill' ? undefined : faultAt;
+    this.#open.set(client, { cause, faultAt, from, pausedMs: 0, isReopened: false });
   }
 
   /** The model can be used again after the death of the router. */
@@ -83,17 +88,19 @@ export class GapWatch {
         const written = (list: readonly number[]): string =>
           [0.5, 0.99, 1].map((fraction) => `${nearestRank(list, fraction).toFixed(0)}`).join(' / ');
         const backoff = cause === 'worker kill' ? '' : `; of it backoff of the client ${written(paused)}`;
-        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${backoff}\n    ${histogramOf(gaps)}`;
+        const outage =
+          cause === 'router kill' ? `; since the kill ${written(samples.map(({ outageMs }) => outageMs))}` : '';
+        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${outage}${backoff}\n    ${histogramOf(gaps)}`;
       })
       .join('\n');
   }
 
-  #end(client: DurableClient, { cause, from, pausedMs }: OpenGap): void {
+  #end(client: DurableClient, { cause, faultAt, from, pausedMs }: OpenGap): void {
     this.#open.delete(client);
     const now = performance.now();
     const samples = this.#samples.get(cause) ?? [];
     this.#samples.set(cause, samples);
-    samples.push({ gapMs: now - (from ?? now), pausedMs });
+    samples.push({ gapMs: now - (from ?? now), outageMs: now - faultAt, pausedMs });
   }
 }
 

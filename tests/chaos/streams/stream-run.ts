@@ -17,8 +17,8 @@ export interface StreamRunParts {
   readonly onInput: () => void;
 }
 
-/** Streams that are not over by then are stuck. */
-const endsWithinMs = 120_000;
+/** Streams that say nothing for this long when there are no more faults are stuck. */
+const silentMsMax = 60_000;
 
 export class StreamRun {
   readonly #parts: StreamRunParts;
@@ -81,12 +81,13 @@ export class StreamRun {
   stop(): void {
     this.#isOver = true;
     for (const client of this.clients) client.hurry();
-    const stuck = (): void => {
+    setInterval(() => {
+      const now = performance.now();
       for (const client of this.clients) {
-        if (client.endedAt === 0) client.abandon(`stuck: it has not ended ${endsWithinMs} ms after its last fault`);
+        if (client.endedAt > 0 || now - client.heardAt < silentMsMax) continue;
+        client.abandon(`stuck: nothing was heard of it for ${silentMsMax} ms after the last fault`);
       }
-    };
-    setTimeout(stuck, endsWithinMs).unref();
+    }, 1000).unref();
   }
 
   #optionsFor(plan: StreamPlan, address: string) {

@@ -76,12 +76,15 @@ export class HostedStream {
   #refusal: (StreamMachineEvent<Uint8Array> & { kind: 'append-refused' }) | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
+  /** The last entry that is durable. */
+  #durable: number;
   #cancelAlarm: (() => void) | undefined;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
+    this.#durable = parts.log.base + parts.log.entries.length;
     parts.log.whenFenced.then(() => this.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
   }
 
@@ -219,6 +222,8 @@ export class HostedStream {
         return;
       case 'finished':
         this.#over(undefined);
+        // Its id stays until then: a client that comes too late must not begin another stream without noticing.
+        log.trim(this.#durable, []);
         void log
           .close(action.expiresAt <= clock.wallNow() ? { remove: true } : { expiresAtMs: action.expiresAt })
           .catch(() => {});
@@ -244,6 +249,7 @@ export class HostedStream {
     this.#parts.log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
         this.#inFlight -= 1;
+        this.#durable = number;
         this.tell({ kind: 'committed', number });
         this.#tellRefusal();
       },

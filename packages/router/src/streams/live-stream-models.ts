@@ -45,8 +45,19 @@ export class LiveStreamModels implements StreamModels {
   }
 
   async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {
-    const known = this.#parts.models.takeModel(model, version);
+    const { models } = this.#parts;
+    const known = models.takeModel(model, version) ?? this.#unlessUnknown(() => models.mustKnow(model, version));
     return known && (await this.#pinned(known, onRetired));
+  }
+
+  /** Files that cannot be read now may be readable later: the stream waits for that, and ends only if its version is gone. */
+  #unlessUnknown(known: () => ServedModel): ServedModel | undefined {
+    try {
+      return known();
+    } catch (error) {
+      if (error instanceof InferenceError && error.code === 'unknown-model') return undefined;
+      throw error;
+    }
   }
 
   async #pinned(served: ServedModel, onRetired: () => void): Promise<StreamPin> {

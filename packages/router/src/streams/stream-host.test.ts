@@ -111,6 +111,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
       (...about: unknown[]) =>
         void seen.push([String(event), ...about].join(' ')),
   });
+  const time = { aheadMs: 0 };
   const host = new StreamHost({
     journal,
     models: {
@@ -118,14 +119,17 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
         if (context !== 'sum') throw new InferenceError('unknown-model', `no model ${context}`);
         return pin(onRetired);
       },
-      pinAgain: async (_model, _version, onRetired) => (pins.digest === '' ? undefined : pin(onRetired)),
+      pinAgain: async (_model, _version, onRetired) => {
+        if (pins.digest === 'unreadable') throw new InferenceError('model-not-ready', 'its files cannot be read');
+        return pins.digest === '' ? undefined : pin(onRetired);
+      },
     },
     inference: { inferMany: model.inferMany },
     codec,
     settings,
     clock: {
       now: () => 0,
-      wallNow: () => Date.now(),
+      wallNow: () => Date.now() + time.aheadMs,
       planeTimeOf: (wallMs) => wallMs,
       after: (_delayMs, callback) => {
         alarms.push(callback);
@@ -139,7 +143,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
     },
     observer,
   });
-  return { host, model, journal, pins, alarms, seen };
+  return { host, model, journal, pins, alarms, seen, time };
 }
 
 interface Client {
@@ -263,6 +267,43 @@ test('a stream whose model has other files, or none, ends with the reason', asyn
     const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
     await settle();
     expect(said.slice(-2)).toEqual([`ended failed ${code}`, 'closed']);
+  }
+});
+
+test('a stream whose model cannot be read at the moment waits for it', async () => {
+  const first = hostOn();
+  clientOf(first.host, { streamId: 'one-that-waits' }).link.input(input(1, 5));
+  await settle();
+  const next = hostOn(first.journal, 'unreadable');
+  expect(await next.host.restore()).toBe(0);
+  const early = clientOf(next.host, { streamId: 'one-that-waits', mode: 'resume' });
+  await settle();
+  expect(early.said).toEqual(['closed model-not-ready']);
+  next.pins.digest = 'files-1';
+  const { link, said } = clientOf(next.host, { streamId: 'one-that-waits', mode: 'resume', resumeAfter: 1 });
+  link.input(input(2, 6, true));
+  await settle();
+  expect(outputsOf(said)).toEqual(['2: y=11']);
+  expect(said.slice(-2)).toEqual(['ended done', 'closed']);
+});
+
+test('of a stream that ended and was not asked for again only the id stays', async () => {
+  const { host, journal, alarms, time } = hostOn();
+  clientOf(host, { streamId: 'one-that-is-over' }).link.input(input(1, 5, true));
+  await settle();
+  time.aheadMs = settings.resumeWindowMs;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(host.openCount).toBe(0);
+  expect(await journal.peek('one-that-is-over')).toMatchObject({ snapshot: [], entries: [] });
+  for (const later of [host, hostOn(journal).host]) {
+    expect(await later.restore()).toBe(0);
+    const [resume, either] = (['resume', 'either'] as const).map((mode) =>
+      clientOf(later, { streamId: 'one-that-is-over', mode }),
+    );
+    await settle();
+    expect(resume?.said).toEqual(['closed stream-not-found']);
+    expect(either?.said).toEqual(['closed stream-conflict']);
   }
 });
 

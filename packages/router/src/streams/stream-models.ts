@@ -18,6 +18,9 @@ export interface StreamModels {
    * its streams. Rejects with an `InferenceError`.
    */
   pin(context: string, onRetired: () => void): Promise<StreamPin>;
-  /** The version that a stream was pinned to by an earlier process; undefined: it is not there any more. */
+  /**
+   * The version that a stream was pinned to by an earlier process; undefined: it is not there any more. Rejects with an
+   * `InferenceError` when that cannot be told now.
+   */
   pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined>;
 }

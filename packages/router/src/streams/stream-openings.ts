@@ -129,18 +129,29 @@ export class StreamOpenings {
     const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
     const [first] = entries;
     if (first?.kind !== 'opening') {
-      // Its opening never became durable, so nobody was told of it.
-      await log.close({ remove: true });
+      // Either only the id is left of it, or its opening never became durable and nobody was told of it.
+      await log.close({ remove: log.base === 0 });
       return undefined;
     }
     const opening = decodeOpening(first.payload);
-    this.#table.claimRoom('');
+    const hasEnded = entries.at(-1)?.kind === 'ending';
     let stream: HostedStream | undefined;
-    const pin = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+    let pin: StreamPin | undefined;
+    try {
+      // Nothing of a stream that has ended is run again.
+      if (!hasEnded) {
+        pin = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+      }
+    } catch (error) {
+      // Whoever comes next tries again.
+      await log.close();
+      throw error;
+    }
+    this.#table.claimRoom('');
     const last = log.base + log.entries.length;
     const machine = StreamMachine.restore(entries, last, this.#machineOptions(opening), clock.wallNow());
     const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
-    if (pin === undefined || isChanged) {
+    if (!hasEnded && (pin === undefined || isChanged)) {
       const code = isChanged ? 'model-changed' : 'model-unloaded';
       const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
