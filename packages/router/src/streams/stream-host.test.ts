@@ -294,7 +294,7 @@ test('of a stream that ended and was not asked for again only the id stays', asy
   time.aheadMs = settings.resumeWindowMs;
   for (const alarm of alarms.splice(0)) alarm();
   await settle();
-  expect(host.openCount).toBe(0);
+  expect(Object.values(host.counts).every((count) => count === 0)).toBe(true);
   expect(await journal.peek('one-that-is-over')).toMatchObject({ snapshot: [], entries: [] });
   for (const later of [host, hostOn(journal).host]) {
     expect(await later.restore()).toBe(0);

@@ -150,10 +150,14 @@ export class StreamService implements AddedService {
 }
 
 function listenTo(requests: RequestStream<Readable<StreamClientFrame>>, conversation: StreamConversation): void {
+  conversation.onOpened = () => requests.resume();
   requests.listen({
     onMessage: (frame) => {
       if (frame instanceof InferenceError) conversation.fail(frame);
-      else conversation.receive(frame);
+      else {
+        if (frame.kind === 'open') requests.pause();
+        conversation.receive(frame);
+      }
     },
     // More inputs may come by another connection: the last one says that it is the last.
     onEnd: () => {},

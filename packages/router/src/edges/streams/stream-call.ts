@@ -21,6 +21,8 @@ export class StreamConversation {
   #isBlocked: boolean = false;
   #isRenewing: boolean = false;
   #isClosed: boolean = false;
+  /** Called when the stream is found: until then the host queues what the client says, so edges read no more of it. */
+  onOpened: (() => void) | undefined = undefined;
 
   constructor(gateway: StreamGateway, caller: StreamCaller, transport: StreamTransport) {
     this.#gateway = gateway;
@@ -88,6 +90,7 @@ export class StreamConversation {
   #send(frame: StreamLinkFrame): void {
     const hasRoom = this.#transport.send(frame);
     if (!hasRoom) this.#isBlocked = true;
+    if (frame.kind === 'opened') this.onOpened?.();
     if (frame.kind !== 'output') return;
     this.#lastSent = frame.sequence;
     if (this.#isRenewing || this.#isBlocked || this.#isAcknowledging) return;
