@@ -14,6 +14,7 @@ import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import type { StreamCaller } from './stream-gateway.ts';
+import { streamIdWarnings } from './stream-id-warnings.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
@@ -109,7 +110,16 @@ export class StreamOpenings {
         expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
-      stream = this.#hosted({ id, opening, log, machine, pin, caller, warnings: warningsFor(open), isRestored: false });
+      stream = this.#hosted({
+        id,
+        opening,
+        log,
+        machine,
+        pin,
+        caller,
+        warnings: open.streamId === undefined ? [] : streamIdWarnings(open.streamId),
+        isRestored: false,
+      });
       observer.streamOpened();
       return stream;
     } catch (error) {
@@ -231,14 +241,3 @@ function openedStream(opening: OpeningRecord, hasEnded: boolean): OpenedStream {
 function isEmpty(parameters: OpenFrame['parameters']): boolean {
   return Object.keys(parameters).length === 0;
 }
-
-/** Without authentication whoever knows the id may resume the stream. */
-function warningsFor({ streamId }: OpenFrame): readonly string[] {
-  if (streamId === undefined || streamId.length >= guessableLengthMax) return [];
-  return [
-    `the stream id ${streamId} is easy to guess, and whoever knows it can resume the stream; use at least ${guessableLengthMax} random characters, or leave it to the server`,
-  ];
-}
-
-/** 64 random bits in base64. */
-const guessableLengthMax = 11;

@@ -64,26 +64,3 @@ export function checkStreamId(id: string): void {
     `the stream id ${quote(id)} must have 1 to ${streamIdCharactersMax} characters of A-Z a-z 0-9 . _ ~ - and not be . or ..`,
   );
 }
-
-/** Whoever guesses the id of a stream may read it where callers are not authenticated. */
-const streamIdBitsMin = 64;
-
-/**
- * What `opened` says about an id that a client chose: a warning where it has room for fewer than 64 random bits. That is its
- * length times the bits of a character, by the kinds of characters in it; nothing tells a random id from any other.
- */
-export function streamIdWarnings(id: string): readonly string[] {
-  let kinds = 0;
-  if (/[0-9]/.test(id)) kinds += 10;
-  if (/[a-f]/.test(id)) kinds += 6;
-  if (/[g-z]/.test(id)) kinds += 20;
-  if (/[A-F]/.test(id)) kinds += 6;
-  if (/[G-Z]/.test(id)) kinds += 20;
-  // Signs mostly separate groups, as in a UUID.
-  const characters = id.replace(/[._~-]/g, '').length;
-  const bits = Math.floor(characters * Math.log2(Math.max(kinds, 1)));
-  if (bits >= streamIdBitsMin) return [];
-  return [
-    `the stream id has room for ${bits} random bits, less than ${streamIdBitsMin}, and can be guessed; use 128 random bits, or leave it to the server`,
-  ];
-}
