@@ -169,7 +169,9 @@ async function startOn(
   });
   // Clients that come back are not kept waiting for the others.
   if (streams.hasJournal) {
-    streams.host.restore().then(
+    const onFailed = (stream: string, error: unknown): void =>
+      logger.warn({ stream, error }, 'stream not taken over from the journal; its client may try again');
+    streams.host.restore(onFailed).then(
       (count) => logger.info({ streams: count }, 'streams taken over from the journal'),
       (error: unknown) => logger.error({ error }, 'the journal of streams cannot be read'),
     );

@@ -198,6 +198,10 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+function notFailed(stream: string, error: InferenceError): never {
+  throw new Error(`${stream}: ${error.message}`);
+}
+
 const outputsOf = (said: readonly string[]): readonly string[] => said.filter((text) => /^\d+: /.test(text));
 
 test('a stateful stream sums its inputs, hides the state, and ends when its inputs have', async () => {
@@ -251,7 +255,7 @@ test('streams of an earlier process are taken over at the start', async () => {
   clientOf(hostOn(journal).host, { streamId: 'a-stream' });
   await settle();
   const { host, pins } = hostOn(journal);
-  expect(await host.restore()).toBe(1);
+  expect(await host.restore(notFailed)).toBe(1);
   expect([host.counts, pins.held]).toEqual([{ attached: 0, detached: 1, ended: 0 }, 1]);
   expect(await host.directory.stream('a-stream')).toMatchObject({ isOwned: true, model: 'sum', version: '1' });
 });
@@ -275,7 +279,9 @@ test('a stream whose model cannot be read at the moment waits for it', async () 
   clientOf(first.host, { streamId: 'one-that-waits' }).link.input(input(1, 5));
   await settle();
   const next = hostOn(first.journal, 'unreadable');
-  expect(await next.host.restore()).toBe(0);
+  const failed: string[] = [];
+  expect(await next.host.restore((stream, { code }) => failed.push(`${stream} ${code}`))).toBe(0);
+  expect(failed).toEqual(['one-that-waits model-not-ready']);
   const early = clientOf(next.host, { streamId: 'one-that-waits', mode: 'resume' });
   await settle();
   expect(early.said).toEqual(['closed model-not-ready']);
@@ -297,7 +303,7 @@ test('of a stream that ended and was not asked for again only the id stays', asy
   expect(Object.values(host.counts).every((count) => count === 0)).toBe(true);
   expect(await journal.peek('one-that-is-over')).toMatchObject({ snapshot: [], entries: [] });
   for (const later of [host, hostOn(journal).host]) {
-    expect(await later.restore()).toBe(0);
+    expect(await later.restore(notFailed)).toBe(0);
     const [resume, either] = (['resume', 'either'] as const).map((mode) =>
       clientOf(later, { streamId: 'one-that-is-over', mode }),
     );

@@ -6,6 +6,7 @@ import type {
   AcceptedFrame,
   AcknowledgeFrame,
   CancelFrame,
+  InferenceError,
   InputFrame,
   OpenFrame,
   StreamCredit,
@@ -88,13 +89,16 @@ export class StreamHost implements StreamGateway {
   }
 
   /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */
-  async restore(): Promise<number> {
+  async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
     const summaries = await this.#parts.journal.list();
     let restored = 0;
     for (const { stream: id } of summaries) {
       if (this.#isDraining) break;
-      const found = await this.#openings.restored(id).catch(() => undefined);
-      if (found !== undefined) restored += 1;
+      try {
+        if ((await this.#openings.restored(id)) !== undefined) restored += 1;
+      } catch (error) {
+        onFailed(id, openRefusalFrom(error));
+      }
     }
     return restored;
   }
