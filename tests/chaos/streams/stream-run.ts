@@ -32,19 +32,17 @@ export class StreamRun {
 
   /** Runs every plan once at this address, without faults: its outputs are what all others must give. */
   async learn(address: string): Promise<void> {
-    for (const plan of this.#parts.plans) {
-      const client = new DurableClient({
-        ...this.#optionsFor(plan, address),
-        paceMs: 0,
-        creditMessages: undefined,
-        handleMs: 0,
-      });
-      await client.whenOver;
-      if (client.ending?.outcome !== 'done' || client.problems.length > 0 || client.resumes > 0) {
-        throw new Error(`the undisturbed run failed: ${client.problems.join('; ')}\n${client.history}`);
-      }
-      this.#expected.set(plan, client.outputs);
-    }
+    await Promise.all(
+      this.#parts.plans.map(async (plan) => {
+        const undisturbed = { paceMs: 0, creditMessages: undefined, handleMs: 0 };
+        const client = new DurableClient({ ...this.#optionsFor(plan, address), ...undisturbed });
+        await client.whenOver;
+        if (client.ending?.outcome !== 'done' || client.problems.length > 0) {
+          throw new Error(`the undisturbed run failed: ${client.problems.join('; ')}\n${client.history}`);
+        }
+        this.#expected.set(plan, client.outputs);
+      }),
+    );
   }
 
   get outputCount(): number {
