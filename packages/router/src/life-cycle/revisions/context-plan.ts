@@ -25,8 +25,8 @@ export interface ContextPlan {
   readonly bytesExpected: number;
 }
 
-/** A worker process with its engine and no model. */
-const workerBytesMin = 64 * 1024 * 1024;
+/** What a worker process with its engine and no model adds, by its proportional set size. */
+const workerBytesMin = 24 * 1024 * 1024;
 
 interface Gathering {
   readonly members: PlannedVersion[];
