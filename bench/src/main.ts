@@ -22,6 +22,7 @@ import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
 import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
+import { streamsScenario } from './scenarios/streams.ts';
 import { tlsScenario } from './scenarios/tls.ts';
 import { wireAttacksScenario } from './scenarios/wire-attacks.ts';
 import { wireUnaryScenario } from './scenarios/wire-unary.ts';
@@ -32,6 +33,7 @@ const scenarios: readonly Scenario[] = [
   grpcInferScenario,
   grpc600kScenario,
   grpcStreamScenario,
+  streamsScenario,
   oneCallerGrpcScenario,
   tlsScenario,
   idleMemoryScenario,

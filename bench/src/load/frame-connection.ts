@@ -6,8 +6,8 @@ import { connect, type Socket } from 'node:net';
 import { clientPreface, frame, frameFlag, frameType, literalBlock, writeFrameHeader } from '@millrace/http/internal';
 
 export interface FrameListener {
-  /** A DATA frame's payload, given by its size. */
-  onData(streamId: number, bytes: number): void;
+  /** The payload of a DATA frame: so many bytes of `frame` from `at` on, valid during the call. */
+  onData(streamId: number, bytes: number, frame: Buffer, at: number): void;
   /** The stream ended, well or not. */
   onEnd(streamId: number, isReset: boolean): void;
 }
@@ -49,17 +49,33 @@ export class FrameConnection {
     this.socket.on('data', (bytes) => this.#read(bytes));
   }
 
-  /** Sends the call once more and gives its stream. */
-  call(): number {
+  /** Sends the call once more and gives its stream; `staysOpen`: more messages follow by `send`. */
+  call(staysOpen = false): number {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
     const bytes = Buffer.allocUnsafe(18 + this.#head.length + this.#body.length);
     writeFrameHeader(bytes, 0, this.#head.length, frameType.headers, frameFlag.endHeaders, id);
     bytes.set(this.#head, 9);
-    writeFrameHeader(bytes, 9 + this.#head.length, this.#body.length, frameType.data, frameFlag.endStream, id);
+    writeFrameHeader(
+      bytes,
+      9 + this.#head.length,
+      this.#body.length,
+      frameType.data,
+      staysOpen ? 0 : frameFlag.endStream,
+      id,
+    );
     bytes.set(this.#body, 18 + this.#head.length);
     this.socket.write(bytes);
     return id;
+  }
+
+  /** Sends messages on an open stream. The caller keeps so few on the way that no window is ever full. */
+  send(streamId: number, messages: Uint8Array): void {
+    this.socket.write(frame(frameType.data, 0, streamId, messages));
+  }
+
+  ping(): void {
+    this.socket.write(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
   }
 
   #read(arrived: Buffer): void {
@@ -82,7 +98,7 @@ export class FrameConnection {
           this.socket.write(windowUpdate(this.#receivedBytes));
           this.#receivedBytes = 0;
         }
-        this.#listener.onData(streamId, length);
+        this.#listener.onData(streamId, length, bytes, at);
         if ((flags & frameFlag.endStream) !== 0) this.#listener.onEnd(streamId, false);
         break;
       case frameType.headers:

@@ -24,6 +24,8 @@ export class UnansweredInput<Payload> {
   isClosed: boolean = false;
   /** Outputs granted to the attempt. */
   outputsMax = 0;
+  /** Of the largest output that was given; 0: none was, or they have no payload. */
+  outputBytesMax = 0;
   /** Outputs of this attempt that wait for the step, and the inputs before it, to be done. */
   held: GivenOutput<Payload>[] = [];
   isDone: boolean = false;

@@ -29,8 +29,13 @@ export interface StreamMachineConfig {
   readonly retainedBytesMax: number;
   /** Steps of an independent model at once. */
   readonly stepsMax: number;
-  /** Outputs that a step of a decoupled model is granted ahead. */
+  /**
+   * Outputs that a step of a decoupled model is granted ahead: so many that they hold about `outputsAheadBytes` if they are
+   * like the largest one so far, at least `outputsAheadMin` and at most `outputsAheadMax`, which wins.
+   */
+  readonly outputsAheadMin: number;
   readonly outputsAheadMax: number;
+  readonly outputsAheadBytes: number;
   readonly checkpointInputsMax: number;
   readonly checkpointMsMax: number;
   /** A log is trimmed when what it could lose is more than what it has to keep, by at least this much. */
@@ -57,7 +62,9 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   retainedOutputsMax: 10_000,
   retainedBytesMax: 4 * mebibyte,
   stepsMax: 8,
-  outputsAheadMax: 16,
+  outputsAheadMin: 16,
+  outputsAheadMax: 128,
+  outputsAheadBytes: mebibyte,
   checkpointInputsMax: 16,
   checkpointMsMax: 1_000,
   staleBytesMin: 256 * 1024,

@@ -332,7 +332,7 @@ describe('a restore', () => {
     for (const text of ['a', 'b', 'c']) {
       same.handle({ kind: 'step-output', step: 1, payload: textPayload(text), isLast: text === 'c' });
     }
-    expect(same.take()).toEqual(['append output 3 c last']);
+    expect(same.take()).toEqual(['grant 1 100', 'append output 3 c last']);
     expect(same.commit().take()).toEqual(['send 2 output 3 c last']);
   });
 

@@ -145,14 +145,21 @@ export class StreamSteps<Payload extends SizedPayload> {
     if (this.#config.model !== 'decoupled' || head?.step === undefined) return;
     const outputsMax = this.#outputsMaxOf(head, room);
     const used = Math.max(head.given, head.outputs);
-    if (outputsMax <= head.outputsMax || (head.outputsMax - used) * 2 > this.#config.outputsAheadMax) return;
+    if (outputsMax <= head.outputsMax || (head.outputsMax - used) * 2 > this.#aheadMaxOf(head)) return;
     head.outputsMax = outputsMax;
     this.#surroundings.act({ kind: 'grant', step: head.step, outputsMax });
   }
 
   #outputsMaxOf(input: UnansweredInput<Payload>, room: number): number {
     if (this.#config.model !== 'decoupled') return 1;
-    return input.outputs + Math.min(this.#config.outputsAheadMax, Math.max(0, room));
+    return input.outputs + Math.min(this.#aheadMaxOf(input), Math.max(0, room));
+  }
+
+  #aheadMaxOf({ outputBytesMax }: UnansweredInput<Payload>): number {
+    const { outputsAheadMin, outputsAheadMax, outputsAheadBytes } = this.#config;
+    // Nothing is known of outputs before the first.
+    const fitting = outputBytesMax === 0 ? 0 : Math.floor(outputsAheadBytes / outputBytesMax);
+    return Math.min(outputsAheadMax, Math.max(outputsAheadMin, fitting));
   }
 
   #answer(input: UnansweredInput<Payload>): StreamError | undefined {
@@ -170,6 +177,7 @@ export class StreamSteps<Payload extends SizedPayload> {
   #give(input: UnansweredInput<Payload>, payload: Payload | undefined, isLast: boolean): StreamError | undefined {
     input.given += 1;
     input.isClosed = isLast;
+    if (payload !== undefined && payload.byteLength > input.outputBytesMax) input.outputBytesMax = payload.byteLength;
     if (input.given > input.outputs) {
       if (input.isAnswered) return this.#diverged(input, input.given);
       input.noteOutput(this.#surroundings.give(input.entry.sequence, payload, isLast), isLast);

@@ -29,7 +29,7 @@ export function encodeEntry(entry: StreamEntry<Uint8Array>): Uint8Array {
     }
     case 'output': {
       const { sequence, input, payload, isLast } = entry;
-      return written(kinds.output, (isLast ? isLastFlag : 0) | flagsOf(undefined, payload), [sequence, input], payload);
+      return outputWritten((isLast ? isLastFlag : 0) | flagsOf(undefined, payload), sequence, input, payload);
     }
     case 'checkpoint': {
       const { input, isEndOfInput, state, outputs, partialOutputs, acknowledgedOutput, eventTimeMax } = entry;
@@ -104,7 +104,21 @@ function written(kind: number, flags: number, numbers: readonly number[], payloa
   const bytes = Buffer.allocUnsafe(start + (payload?.length ?? 0));
   bytes[0] = kind;
   bytes[1] = flags;
-  for (const [index, number] of numbers.entries()) bytes.writeDoubleLE(number, headBytes + index * numberBytes);
+  for (let index = 0; index < numbers.length; index++) {
+    bytes.writeDoubleLE(numbers[index] as number, headBytes + index * numberBytes);
+  }
+  if (payload !== undefined) bytes.set(payload, start);
+  return bytes;
+}
+
+/** The same for an output, of which there are far more than of all others: without a list of its numbers. */
+function outputWritten(flags: number, sequence: number, input: number, payload: Uint8Array | undefined): Uint8Array {
+  const start = headBytes + 2 * numberBytes;
+  const bytes = Buffer.allocUnsafe(start + (payload === undefined ? 0 : payload.length));
+  bytes[0] = kinds.output;
+  bytes[1] = flags;
+  bytes.writeDoubleLE(sequence, headBytes);
+  bytes.writeDoubleLE(input, headBytes + numberBytes);
   if (payload !== undefined) bytes.set(payload, start);
   return bytes;
 }

@@ -57,11 +57,14 @@ interface WaitingInput {
   readonly reject: (error: InferenceError) => void;
 }
 
+const frequentEvents: ReadonlySet<string> = new Set(['step-output', 'step-done', 'input', 'acknowledged', 'committed']);
+
 export class HostedStream {
   readonly #parts: HostedStreamParts;
   readonly #links = new Map<LinkId, StreamListenerOfLink>();
   #waitingInputs: WaitingInput[] = [];
   #isPerforming: boolean = false;
+  #isPerformScheduled: boolean = false;
   #isOver: boolean = false;
   #hasEnded: boolean = false;
   /** It ended before this process had it. */
@@ -143,7 +146,17 @@ export class HostedStream {
     if (this.#isOver) return;
     const { machine, clock } = this.#parts;
     machine.handle(event, clock.wallNow());
-    this.perform();
+    if (frequentEvents.has(event.kind)) this.#performSoon();
+    else this.perform();
+  }
+
+  /** Events of one read of a socket share an append to the log, and its commit. */
+  #performSoon(): void {
+    if (this.#isPerforming || this.#isPerformScheduled) return;
+    this.#isPerformScheduled = true;
+    queueMicrotask(() => {
+      if (this.#isPerformScheduled) this.perform();
+    });
   }
 
   /** Carries out what the machine has decided. */
@@ -151,6 +164,7 @@ export class HostedStream {
     // What an action leads to at once is told to the machine, and carried out by the loop below.
     if (this.#isPerforming) return;
     this.#isPerforming = true;
+    this.#isPerformScheduled = false;
     const { machine } = this.#parts;
     for (let actions = machine.takeActions(); actions.length > 0; actions = machine.takeActions()) {
       for (const action of actions) this.#carryOut(action);

@@ -1,0 +1,129 @@
+/** Durable streams with and without a journal, against streams by grpc-js that have none. */
+import { rmSync } from 'node:fs';
+import {
+  benchServer,
+  type Contestant,
+  millraceServing,
+  type RunningContestant,
+  startContestants,
+  stopContestants,
+} from '../contestant.ts';
+import { callOnce } from '../load/grpc-call.ts';
+import { withProcessorMicros } from '../processor-time.ts';
+import { runProgram } from '../run-program.ts';
+import type { Goal, Sample, Scenario } from '../scenario.ts';
+import {
+  chunkOutput,
+  generateBody,
+  generatePath,
+  lastOutput,
+  outputFrameTag,
+  outputMessage,
+} from '../stream-messages.ts';
+import { streamRepository } from '../stream-repository.ts';
+import { ratioGoals } from './grpc-load.ts';
+
+const count = 20_000;
+const ahead = 32;
+
+interface Form {
+  readonly name: string;
+  readonly ahead: number;
+}
+
+const forms: readonly Form[] = [
+  { name: 'one input, many outputs', ahead: 0 },
+  { name: 'an output for each input', ahead },
+];
+const baseline = 'grpc-js without a journal';
+const journaled = 'millrace, durability process';
+const unjournaled = 'millrace, durability none';
+
+function figureName(contestant: string, form: Form): string {
+  return `${contestant}, ${form.name}`;
+}
+
+function contestantsOn(repository: string): readonly Contestant[] {
+  const { command, listening } = millraceServing(repository, 'inline');
+  return [
+    benchServer(baseline, 'grpc-js-streams'),
+    { name: journaled, command: [...command, '--stream-durability', 'process'], listening },
+    { name: unjournaled, command: [...command, '--stream-durability', 'none'], listening },
+  ];
+}
+
+/** The outputs of every contestant have the same bytes. */
+async function checkOutputs({ name, port }: RunningContestant): Promise<void> {
+  const checked = 300;
+  const messages = await callOnce(`http://127.0.0.1:${port}`, generatePath, generateBody(checked));
+  const outputs = messages.filter((message) => message[0] === outputFrameTag);
+  for (let index = 0; index <= checked; index++) {
+    const output = index < checked ? chunkOutput(index + 1) : lastOutput(checked + 1);
+    const expected = Buffer.from(outputMessage(output));
+    const given = outputs[index]?.toString('hex');
+    if (given !== expected.toString('hex')) throw new Error(`output ${index + 1} of ${name} is ${given}`);
+  }
+}
+
+function goalsOf(form: Form): readonly Goal[] {
+  const ours = figureName(journaled, form);
+  return [
+    ...ratioGoals(
+      `${form.name}: journaled at least 1.15x grpc-js without a journal`,
+      1.15,
+      ours,
+      figureName(baseline, form),
+      'output',
+    ),
+    ...ratioGoals(
+      `${form.name}: journaled at most 30 % slower than without a journal`,
+      0.7,
+      ours,
+      figureName(unjournaled, form),
+      'output',
+    ),
+  ];
+}
+
+export const streamsScenario: Scenario = {
+  name: 'streams',
+  title: `Durable streams over gRPC, ${count} outputs a stream, one stream at a time: one input (a pipeline in a worker), or an input for each output with ${ahead} on the way (inline); all of the server on one core`,
+  unit: 'outputs/s',
+  contestants: [baseline, journaled, unjournaled],
+  goals: forms.flatMap(goalsOf),
+  open: async (options) => {
+    const repository = streamRepository();
+    const servers = await startContestants(contestantsOn(repository));
+    const load = async (server: RunningContestant, form: Form, seconds: number): Promise<Sample> => {
+      const { result, micros } = await withProcessorMicros(
+        server.child.pid,
+        () =>
+          runProgram(1, 'load/stream-load', [
+            ...['--port', String(server.port), '--seconds', String(seconds)],
+            ...['--count', String(count), '--ahead', String(form.ahead)],
+          ]),
+        ({ outputs }) => outputs as number,
+      );
+      const name = figureName(server.name, form);
+      if (result.wrong !== 0) throw new Error(`${name}: ${result.wrong} streams ended wrongly`);
+      const sample = { [name]: result.outputsPerSecond as number };
+      return micros === undefined ? sample : { ...sample, [`${name} server µs a output`]: micros };
+    };
+    for (const server of servers) {
+      await checkOutputs(server);
+      for (const form of forms) await load(server, form, options.warmupSeconds);
+    }
+    return {
+      measure: async (): Promise<Sample> => {
+        let sample: Sample = {};
+        for (const form of forms)
+          for (const server of servers) sample = { ...sample, ...(await load(server, form, options.seconds)) };
+        return sample;
+      },
+      close: async () => {
+        await stopContestants(servers);
+        rmSync(repository, { recursive: true });
+      },
+    };
+  },
+};
