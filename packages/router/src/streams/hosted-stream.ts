@@ -57,6 +57,7 @@ interface WaitingInput {
   readonly reject: (error: InferenceError) => void;
 }
 
+/** After these the actions are carried out at the end of the turn. */
 const frequentEvents: ReadonlySet<string> = new Set(['step-output', 'step-done', 'input', 'acknowledged', 'committed']);
 
 export class HostedStream {
