@@ -31,7 +31,7 @@ export interface StreamTensor {
   readonly raw: Uint8Array;
 }
 
-export interface StreamOutput {
+export interface StreamOutputMessage {
   readonly sequence: number;
   readonly inputSequence: number;
   readonly tensors: readonly StreamTensor[];
@@ -47,18 +47,18 @@ export function chunkData(number: number): Uint8Array {
 }
 
 /** What `chunksModel` gives as the output of this number. */
-export function chunkOutput(sequence: number): StreamOutput {
+export function chunkOutput(sequence: number): StreamOutputMessage {
   const raw = chunkData(sequence - 1);
   return { sequence, inputSequence: 1, tensors: [{ name: 'chunk', datatype: 'UINT8', shape: [chunkBytes], raw }] };
 }
 
 /** The output that only says that there are no more. */
-export function lastOutput(sequence: number): StreamOutput {
+export function lastOutput(sequence: number): StreamOutputMessage {
   return { sequence, inputSequence: 1, tensors: [], endOfOutput: true };
 }
 
 /** What `echoModel` gives to this input. */
-export function echoOutput(sequence: number, raw: Uint8Array): StreamOutput {
+export function echoOutput(sequence: number, raw: Uint8Array): StreamOutputMessage {
   return {
     sequence,
     inputSequence: sequence,
@@ -87,6 +87,6 @@ export function echoInput(sequence: number, isLast: boolean): Buffer {
 }
 
 /** The bytes of a frame with this output. */
-export function outputMessage(output: StreamOutput): Uint8Array {
+export function outputMessage(output: StreamOutputMessage): Uint8Array {
   return serverFrame.encode({ output }).finish();
 }

@@ -6,7 +6,6 @@ import type {
   EndingOutcome,
   LinkFrame,
   LinkId,
-  StreamEntry,
   StreamError,
   StreamMachine,
   StreamMachineAction,
@@ -16,12 +15,13 @@ import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
+import { LogAppends } from './log-appends.ts';
 import type { ModelSteps } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import { ResumeWatch } from './resume-watch.ts';
 import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
 import type { StreamObserver } from './stream-observer.ts';
-import { appendRefusalFrom, endedFrameFrom, endedRefusal, streamInferenceError } from './stream-refusals.ts';
+import { endedFrameFrom, endedRefusal, streamInferenceError } from './stream-refusals.ts';
 
 /** The part of time that streams need: the system's, since their limits outlive a process. */
 export interface StreamClock {
@@ -73,23 +73,14 @@ export class HostedStream {
   readonly #resumes: ResumeWatch;
   #lateInputs = 0;
   #endWaiters: (() => void)[] = [];
-  /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
-  #unsent: StreamEntry<Uint8Array>[] = [];
-  #unsentFrom = 0;
-  /** The first append that the log refused, until the machine is told. */
-  #refusal: (StreamMachineEvent<Uint8Array> & { kind: 'append-refused' }) | undefined;
-  /** Appends whose outcome is not known yet. */
-  #inFlight = 0;
-  /** The last entry that is durable. */
-  #durable: number;
+  readonly #appends: LogAppends;
   #cancelAlarm: (() => void) | undefined;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
-    this.#durable = parts.log.base + parts.log.entries.length;
-    parts.log.whenFenced.then(() => this.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
+    this.#appends = new LogAppends(parts.log, (event) => this.tell(event));
   }
 
   get id(): string {
@@ -170,7 +161,7 @@ export class HostedStream {
     for (let actions = machine.takeActions(); actions.length > 0; actions = machine.takeActions()) {
       for (const action of actions) this.#carryOut(action);
     }
-    this.#flush();
+    this.#appends.flush();
     this.#isPerforming = false;
     if (!this.#hasEnded && machine.ending !== undefined) {
       this.#hasEnded = true;
@@ -207,11 +198,10 @@ export class HostedStream {
     const { steps, clock, log, observer } = this.#parts;
     switch (action.kind) {
       case 'append':
-        if (this.#unsent.length === 0) this.#unsentFrom = action.number;
-        this.#unsent.push(action.entry);
+        this.#appends.add(action.number, action.entry);
         return;
       case 'trim':
-        this.#flush();
+        this.#appends.flush();
         log.trim(action.to, action.snapshot.map(encodeEntry));
         return;
       case 'send':
@@ -238,7 +228,7 @@ export class HostedStream {
       case 'finished':
         this.#over(undefined);
         // Its id stays until then: a client that comes too late must not begin another stream without noticing.
-        log.trim(this.#durable, []);
+        log.trim(this.#appends.durable, []);
         void log
           .close(action.expiresAt <= clock.wallNow() ? { remove: true } : { expiresAtMs: action.expiresAt })
           .catch(() => {});
@@ -248,41 +238,6 @@ export class HostedStream {
         void log.close().catch(() => {});
         return;
     }
-  }
-
-  /** Hands the entries of the turn to the log, in one append. */
-  #flush(): void {
-    const isEnding = this.#unsent.at(-1)?.kind === 'ending';
-    // A full log takes an ending after it has refused what stands before it: so it waits for that.
-    const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
-    if (mustWait || this.#unsent.length === 0) return;
-    const entries = this.#unsent;
-    const from = this.#unsentFrom;
-    this.#unsent = [];
-    this.#unsentFrom = from + entries.length;
-    this.#inFlight += 1;
-    this.#parts.log.append(entries.map(encodeEntry), { isEnding }).then(
-      (number) => {
-        this.#inFlight -= 1;
-        this.#durable = number;
-        this.tell({ kind: 'committed', number });
-        this.#tellRefusal();
-      },
-      (error: unknown) => {
-        this.#inFlight -= 1;
-        this.#refusal ??= { kind: 'append-refused', reason: appendRefusalFrom(error), number: from };
-        this.#tellRefusal();
-      },
-    );
-  }
-
-  /** A full log refuses an append at once, while earlier ones are under way: what the machine may keep is known after them. */
-  #tellRefusal(): void {
-    const refusal = this.#refusal;
-    if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
-    this.#refusal = undefined;
-    this.#unsent = [];
-    this.tell(refusal);
   }
 
   #send(link: LinkId, frame: LinkFrame<Uint8Array>): void {

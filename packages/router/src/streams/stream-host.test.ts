@@ -386,8 +386,10 @@ test('a journal that is full while an input is on its way ends the stream after 
     ...input(sequence, 1),
     payload: { kind: 'tensors', tensors: [{ ...byte('x', 1), data: Buffer.alloc(300) }] },
   });
-  // In one turn: the first is not durable yet when the others are refused.
-  for (const sequence of [1, 2, 3]) link.input(large(sequence));
+  // The first is not durable yet when the others are refused.
+  link.input(large(1));
+  await Promise.resolve();
+  for (const sequence of [2, 3]) link.input(large(sequence));
   await settle();
   expect(said).toEqual(['opened next=1 accepted=0', 'accepted 1', 'ended failed journal-full', 'closed']);
 });

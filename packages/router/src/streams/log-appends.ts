@@ -1,0 +1,71 @@
+/** Hands the entries of a stream to its log, those of a turn in one append, and tells the machine what became of them. */
+import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
+import type { StreamLog } from '@millrace/store';
+import { encodeEntry } from './entry-codec.ts';
+import { appendRefusalFrom } from './stream-refusals.ts';
+
+type AppendRefused = StreamMachineEvent<Uint8Array> & { kind: 'append-refused' };
+
+export class LogAppends {
+  readonly #log: StreamLog;
+  readonly #tell: (event: StreamMachineEvent<Uint8Array>) => void;
+  /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
+  #unsent: StreamEntry<Uint8Array>[] = [];
+  #unsentFrom = 0;
+  /** The first append that the log refused, until the machine is told. */
+  #refusal: AppendRefused | undefined;
+  /** Appends whose outcome is not known yet. */
+  #inFlight = 0;
+  #durable: number;
+
+  constructor(log: StreamLog, tell: (event: StreamMachineEvent<Uint8Array>) => void) {
+    this.#log = log;
+    this.#tell = tell;
+    this.#durable = log.base + log.entries.length;
+    void log.whenFenced.then(() => tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
+  }
+
+  /** The number of the last entry that is durable. */
+  get durable(): number {
+    return this.#durable;
+  }
+
+  add(number: number, entry: StreamEntry<Uint8Array>): void {
+    if (this.#unsent.length === 0) this.#unsentFrom = number;
+    this.#unsent.push(entry);
+  }
+
+  flush(): void {
+    const isEnding = this.#unsent.at(-1)?.kind === 'ending';
+    // A full log takes an ending after it has refused what stands before it: so it waits for that.
+    const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
+    if (mustWait || this.#unsent.length === 0) return;
+    const entries = this.#unsent;
+    const from = this.#unsentFrom;
+    this.#unsent = [];
+    this.#unsentFrom = from + entries.length;
+    this.#inFlight += 1;
+    this.#log.append(entries.map(encodeEntry), { isEnding }).then(
+      (number) => {
+        this.#inFlight -= 1;
+        this.#durable = number;
+        this.#tell({ kind: 'committed', number });
+        this.#tellRefusal();
+      },
+      (error: unknown) => {
+        this.#inFlight -= 1;
+        this.#refusal ??= { kind: 'append-refused', reason: appendRefusalFrom(error), number: from };
+        this.#tellRefusal();
+      },
+    );
+  }
+
+  /** A full log refuses an append at once, while earlier ones are under way: what the machine may keep is known after them. */
+  #tellRefusal(): void {
+    const refusal = this.#refusal;
+    if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
+    this.#refusal = undefined;
+    this.#unsent = [];
+    this.#tell(refusal);
+  }
+}
