@@ -7,9 +7,11 @@ import {
   FrameWriter,
   frameBytesMaxDefault,
   type HelloFrame,
+  type LoadSpec,
   MalformedFrame,
 } from '@millrace/protocol';
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Engine } from '../engine.ts';
 import { RouterLink } from './router-link.ts';
 import type { RouterWire, WireListener } from './router-wire.ts';
 import { EngineSessions } from './sessions.ts';
@@ -17,7 +19,8 @@ import { EngineSessions } from './sessions.ts';
 const identity = { id: 'gpu-3', incarnation: 'f00d', capacity: 2, loaded: [] };
 
 /** A link with the test as its router. */
-function linkUnderTest() {
+function linkUnderTest(engines: readonly Engine[] = []) {
+  const writes: number[] = [];
   const said: FrameFromWorker[] = [];
   const reader = new DispatchFrameReader((frame) => said.push(decodeFromWorker(frame, () => undefined)));
   let listener: WireListener | undefined;
@@ -26,7 +29,9 @@ function linkUnderTest() {
       listener = opened;
     },
     write(bytes) {
+      const before = said.length;
       reader.push(Uint8Array.from(bytes));
+      writes.push(said.length - before);
       return true;
     },
     listen() {},
@@ -36,14 +41,14 @@ function linkUnderTest() {
   const mapped: number[] = [];
   const takeMapping = (bytes: number): undefined => void mapped.push(bytes);
   const identify = () => identity;
-  new RouterLink({ wire, sessions: new EngineSessions([]), identify, takeMapping, onStopped() {}, onEnded() {} });
+  new RouterLink({ wire, sessions: new EngineSessions(engines), identify, takeMapping, onStopped() {}, onEnded() {} });
   const hear = async (frame: FrameToWorker): Promise<void> => {
     const writer = new FrameWriter();
     writer.append(frame);
     listener?.receive(writer.takeBytes());
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { said, mapped, hear };
+  return { said, writes, mapped, hear };
 }
 
 const greeting = (oldest: number, newest: number): HelloFrame => ({
@@ -74,4 +79,67 @@ test('a router without a common version gets the versions of the worker, and not
 test('a router whose first frame is no hello is refused', async () => {
   const { hear } = linkUnderTest();
   await expect(hear({ kind: 'stop' })).rejects.toThrow(/the first frame is a stop, not a hello/);
+});
+
+/** Gives so many answers to a request, one right after the other, each this much later by the clock. */
+function counterOf(answers: number, stepMs: number): Engine {
+  let now = 1000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  return {
+    name: 'pipeline',
+    load: async () => ({
+      run: () => Promise.reject(new Error('it is decoupled')),
+      begin: () => {
+        let given = 0;
+        return {
+          step: async (memory) => {
+            if (given === answers) return undefined;
+            given += 1;
+            now += stepMs;
+            const [data] = memory.layOut([1]) as [Uint8Array];
+            memory.write(0, Uint8Array.of(given));
+            return { outputs: [{ index: 0, shape: [1], data }] };
+          },
+          end: () => {},
+        };
+      },
+      unload: async () => {},
+    }),
+  };
+}
+
+describe('answers that follow each other without a wait', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  const spec: LoadSpec = {
+    model: 1,
+    name: 'counter',
+    version: '1',
+    engine: 'pipeline',
+    path: '',
+    inputs: [],
+    outputs: [{ name: 'number', datatype: 'UINT8', shape: [1] }],
+    isBatched: false,
+    threads: 1,
+    isSpinning: false,
+    concurrency: 1,
+    isDecoupled: true,
+  };
+  const region = { bytes: new Uint8Array(0), release: () => {} };
+
+  test.each([
+    ['share a write, all but the first', 0, [1, 9]],
+    ['have a write each where every one took long to make', 2, Array.from({ length: 10 }, () => 1)],
+  ])('%s', async (_, stepMs, expected) => {
+    const { said, writes, hear } = linkUnderTest([counterOf(10, stepMs)]);
+    await hear(greeting(oldest, newest));
+    await hear({ kind: 'load', spec });
+    await hear({ kind: 'dispatch', batch: 5, model: 1, inputs: [], outputs: [0], region });
+    const before = writes.length;
+    await hear({ kind: 'grant', batch: 5, answers: 10 });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(writes.slice(before)).toEqual(expected);
+    const answers = said.filter(({ kind }) => kind === 'partial-answer');
+    expect(answers.map((answer) => 'sequence' in answer && answer.sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
 });

@@ -22,6 +22,9 @@ import type { RouterWire } from './router-wire.ts';
 import type { SessionSource } from './sessions.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 
+/** How long an answer may wait for others of its turn. */
+const burstMsMax = 1;
+
 export interface RouterLinkOptions {
   readonly wire: RouterWire;
   readonly sessions: SessionSource;
@@ -43,6 +46,9 @@ export class RouterLink {
   readonly #host: WorkerHost;
   #writer = new FrameWriter();
   #isFlushScheduled: boolean = false;
+  /** Partial answers of the turn wait for its end, or for the last write to be so long ago. */
+  #isBurst: boolean = false;
+  #burstWrittenAt = 0;
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
   #frameBytesMax = frameBytesMaxDefault;
@@ -182,11 +188,29 @@ export class RouterLink {
   /** Messages of one turn are written at its end, before the next run blocks this thread. */
   #append(message: HelloFrame | WorkerMessage, sharedOffset?: number): boolean {
     if (!this.#writer.append(message, sharedOffset)) return false;
+    if (message.kind === 'partial-answer' && this.#joinsBurst()) return true;
     if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
       queueMicrotask(() => this.#flush());
     }
     return true;
+  }
+
+  /**
+   * A pipeline that gives one answer after the other without waiting for any event would cause a write for each of them. The
+   * first of a turn is written at once, the others at its end; one that comes late, because the pipeline computes, at once.
+   */
+  #joinsBurst(): boolean {
+    const now = performance.now();
+    if (this.#isBurst && now - this.#burstWrittenAt < burstMsMax) return true;
+    this.#burstWrittenAt = now;
+    if (this.#isBurst) return false;
+    this.#isBurst = true;
+    setImmediate(() => {
+      this.#isBurst = false;
+      this.#flush();
+    });
+    return false;
   }
 
   #flush(): void {
