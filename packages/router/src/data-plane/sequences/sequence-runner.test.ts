@@ -330,6 +330,18 @@ test('a sequence that lasts longer than sequenceUnloadMsMax is ended by the unlo
   expect(harness.metric('millrace_sequences_ended_total', ',reason="unloaded"')).toBe(1);
 });
 
+test('a step that still waits when the unload ends its sequence is told so, and not that its caller cancelled it', async () => {
+  const harness = new SequencesHarness(testSequencing({ idleMsMax: 1e9 }));
+  const waiting = harness.step(1, 'a', 'start');
+  await harness.turn();
+  const retired = harness.plane.roster.retire(harness.model);
+  harness.clock.advance(sequenceUnloadMsMax);
+  await harness.turn();
+  await harness.turn();
+  await retired;
+  expect(waiting.result).toBe('model-not-ready');
+});
+
 test.each([
   ['UINT64', 2n ** 64n - 1n, undefined],
   ['INT64', 2n ** 63n, /up to 9223372036854775807 \(INT64\); choose a smaller one/],

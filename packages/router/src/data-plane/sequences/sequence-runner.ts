@@ -69,6 +69,7 @@ export class SequenceRunner implements Runner {
   #onClosed: (() => void) | undefined;
   #cancelHaste: (() => void) | undefined;
   #closed: Promise<void> | undefined;
+  #isClosedAtOnce: boolean = false;
 
   constructor(model: ServedModel, sequencing: Sequencing, parts: SequenceRunnerParts) {
     this.#model = model;
@@ -134,7 +135,10 @@ export class SequenceRunner implements Runner {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      this.#cancelHaste = this.#clock.after(sequenceUnloadMsMax, () => this.#tell({ kind: 'closing-at-once' }));
+      this.#cancelHaste = this.#clock.after(sequenceUnloadMsMax, () => {
+        this.#isClosedAtOnce = true;
+        this.#tell({ kind: 'closing-at-once' });
+      });
       this.#onClosed = resolve;
       this.#tell({ kind: 'closing' });
     });
@@ -145,6 +149,7 @@ export class SequenceRunner implements Runner {
     if (this.#closed === undefined) return;
     this.#cancelHaste?.();
     this.#closed = undefined;
+    this.#isClosedAtOnce = false;
     this.#tell({ kind: 'reopened' });
   }
 
@@ -240,10 +245,21 @@ export class SequenceRunner implements Runner {
   }
 
   /** Does not count the failure: the queue has counted what it refused itself. */
-  #failed(step: Step, error: InferenceError): void {
+  #failed(step: Step, cause: InferenceError): void {
     this.#settle(step);
+    // The unload has cancelled the run, not the caller.
+    const isUnloaded = this.#isClosedAtOnce && cause.code === 'cancelled' && step.waiter.signal.reason === undefined;
+    const error = isUnloaded ? this.#unloadRefusal(step) : cause;
     this.#tell({ kind: 'step-failed', step: step.id, code: error.code, message: error.message });
     step.waiter.reject(error);
+  }
+
+  #unloadRefusal(step: Step): InferenceError {
+    const id = shortened(String(step.sequence.id), quotedCharactersMax);
+    return new InferenceError(
+      'model-not-ready',
+      `sequence ${id} has ended because model '${this.#model.view.name}' is being unloaded; start it anew after a pause`,
+    );
   }
 
   #refuse(id: StepId, error: InferenceError): void {
