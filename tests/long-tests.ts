@@ -10,6 +10,7 @@ export const isLong = process.env.TEST_LONG === '1';
 export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/chaos/kill-servers.test.ts': 'packages/store/src/lmdb/kill.test.ts',
   'tests/chaos/move-versions.test.ts': 'tests/end-to-end/traffic.test.ts',
+  'tests/chaos/streams/reload.test.ts': 'packages/router/src/streams/stream-host.test.ts',
   'tests/end-to-end/attached-workers.test.ts': 'tests/contracts/lane-attached.test.ts',
   'tests/end-to-end/bundled-models.test.ts': 'tests/end-to-end/golden.test.ts',
   'tests/end-to-end/confined-workers.test.ts': 'packages/millrace/src/private-folder/private-folder.test.ts',

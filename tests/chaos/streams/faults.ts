@@ -47,6 +47,9 @@ const urn = faultKinds.flatMap((kind) => Array.from({ length: weights[kind] }, (
 const routerMoments = ['now', 'opened', 'input'] as const;
 type RouterMoment = (typeof routerMoments)[number];
 
+/** A busy machine takes its time for each start of a router. */
+const recoveryMsMax = 240_000;
+
 export class Faults {
   readonly #parts: FaultParts;
   readonly counts = new Map<string, number>();
@@ -156,10 +159,10 @@ export class Faults {
   async #recover(pid: number): Promise<void> {
     const { server, gaps } = this.#parts;
     try {
-      await eventually('another router listens', () => server.routerPid !== pid, 60_000);
+      await eventually('another router listens', () => server.routerPid !== pid, recoveryMsMax);
       await Promise.all(
         modelNames.map(async (model) => {
-          await eventually(`${model} is ready again`, () => isReady(server, model), 60_000);
+          await eventually(`${model} is ready again`, () => isReady(server, model), recoveryMsMax);
           gaps.ready(model);
         }),
       );

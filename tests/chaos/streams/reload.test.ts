@@ -59,9 +59,12 @@ test('streams of a stateful and a decoupled model go on over a reload', { timeou
   }
   const clients = plans.map((plan, index) => clientOf(plan, 400, undisturbed[index]?.outputs));
   await eventually('all have outputs', () => clients.every(({ lastOutput }) => lastOutput > 0));
-  for (const model of ['listener_tensors', 'counter']) {
+  for (const [model, before, after] of [
+    ['listener_tensors', 'max_batch_size: 64', 'max_batch_size: 32'],
+    ['counter', '"256"', '"128"'],
+  ] as const) {
     const path = join(repository.path, model, 'config.pbtxt');
-    writeFileSync(path, `${readFileSync(path, 'utf8')}\n# changed\n`);
+    writeFileSync(path, readFileSync(path, 'utf8').replace(before, after));
     await eventually(`${model} is replaced`, () => isReplaced(model), 60_000);
   }
   expect(clients.some(({ endedAt }) => endedAt === 0)).toBe(true);

@@ -98,6 +98,7 @@ export class SimulatedClient implements ConnectionEnd<ServerFrame> {
 
   #noteAccepted(input: number, credit: FlowCredit): void {
     if (input < this.#accepted && this.#accepted > 0) this.#world.referee.fail(`accepted goes back to input ${input}`);
+    if (credit.messages < 0 || credit.bytes < 0) this.#world.referee.fail(`a credit of ${credit.messages} messages`);
     this.#accepted = input;
     this.#creditTo = input + credit.messages;
     this.#creditBytes = credit.bytes;

@@ -53,11 +53,14 @@ export class InputAcceptance {
     this.#uncommittedBytes = 0;
   }
 
-  /** What a client may send after the highest durable input. It only ever allows more than what was said before. */
+  /**
+   * What a client may send after the highest durable input. It only ever allows more than what was said before on the same
+   * connection. After a restore there may be none: inputs since the checkpoint are run again, and count as pending.
+   */
   creditOf(finishedInput: number, pendingBytes: number): FlowCredit {
     const { pendingInputsMax, pendingBytesMax } = this.#config;
     return {
-      messages: finishedInput + pendingInputsMax - this.#accepted,
+      messages: Math.max(0, finishedInput + pendingInputsMax - this.#accepted),
       bytes: Math.max(0, Math.min(pendingBytesMax, pendingBytesMax - pendingBytes + this.#uncommittedBytes)),
     };
   }

@@ -308,6 +308,19 @@ describe('a restore', () => {
     expect(harness.done(2, 'b', 's2').commit().take()).toEqual(['append output 2 b last', 'send 2 output 2 b last']);
   });
 
+  test('gives no credit while more inputs are run again than may be pending', () => {
+    const harness = opened({ model: 'stateful', pendingInputsMax: 1 });
+    for (const sequence of [1, 2, 3]) harness.input(sequence).done(sequence, `out${sequence}`, `s${sequence}`).commit();
+    harness.restart().attach(2, 3);
+    for (const step of [1, 2, 3]) harness.done(step, `out${step}`, `s${step}`);
+    const credits = harness.actions.flatMap((action) =>
+      action.kind === 'send' && action.link === 2 && 'inputCredit' in action.frame
+        ? [action.frame.inputCredit.messages]
+        : [],
+    );
+    expect(credits).toEqual([0, 1]);
+  });
+
   test('that gives another output ends the stream', () => {
     const harness = opened({ model: 'stateful' }).input(1).done(1, 'a', 's1').commit().restart();
     harness.take();
