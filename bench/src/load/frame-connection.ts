@@ -70,8 +70,8 @@ export class FrameConnection {
   }
 
   /** Sends messages on an open stream. The caller keeps so few on the way that no window is ever full. */
-  send(streamId: number, messages: Uint8Array): void {
-    this.socket.write(frame(frameType.data, 0, streamId, messages));
+  send(streamId: number, messages: Uint8Array, isEnd = false): void {
+    this.socket.write(frame(frameType.data, isEnd ? frameFlag.endStream : 0, streamId, messages));
   }
 
   ping(): void {

@@ -61,7 +61,7 @@ class MeasuredStream {
       this.#sent += 1;
       inputs.push(echoInput(this.#sent, this.#sent === count));
     }
-    if (inputs.length > 0) connection.send(this.id, Buffer.concat(inputs));
+    if (inputs.length > 0) connection.send(this.id, Buffer.concat(inputs), this.#sent === count);
   }
 
   #onFrame(tag: number): void {

@@ -93,7 +93,7 @@ function outputsOf(requests: readonly BatchPart[]): readonly number[] {
 /** The splitter that gives each request of a batch its part of the answer. */
 export function splitterOf(
   model: ServedModel,
-  answer: AnsweredMessage,
+  answer: Pick<AnsweredMessage, 'outputs'>,
   rows: number,
   requests: readonly BatchPart[],
 ): Pick<AnswerSplitter, 'rows'> {
@@ -113,7 +113,7 @@ export class AnswerSplitter {
   readonly #isWhole: boolean;
 
   /** Throws `inference-failed` when the answer cannot be cut: the model is not the batched model its config claims. */
-  constructor(model: ServedModel, answer: AnsweredMessage, rows: number, isWhole: boolean) {
+  constructor(model: ServedModel, answer: Pick<AnsweredMessage, 'outputs'>, rows: number, isWhole: boolean) {
     this.#model = model;
     this.#isWhole = isWhole || !model.view.isBatched;
     for (const output of answer.outputs) {

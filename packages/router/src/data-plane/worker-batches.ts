@@ -151,8 +151,7 @@ export class WorkerBatches {
     }
     const { valid } = pending;
     const { name, version } = running.model.view;
-    const answer = { ...message, kind: 'answered', runMicros: 0 } as const;
-    const outputs = splitterOf(running.model, answer, 1, [valid]).rows(valid.outputs, 0, 1);
+    const outputs = splitterOf(running.model, message, 1, [valid]).rows(valid.outputs, 0, 1);
     const release = (): void => message.region.release();
     flow.give({ model: name, version, id: valid.id, outputs, release });
   }
