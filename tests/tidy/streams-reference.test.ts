@@ -127,9 +127,8 @@ const headings: Readonly<Record<string, string>> = {
 
 test('the tables of fields are those of the contract', () => {
   const messages = [...contract.matchAll(/^message (\w+) \{\n(.*?)^\}/gms)];
-  expect(messages.map(([, name]) => name).toSorted()).toEqual(
-    [...Object.keys(headings), 'ClientFrame', 'CollectResponse', 'GenerateRequest', 'ServerFrame', 'Token'].sort(),
-  );
+  const undocumented = ['ClientFrame', 'CollectResponse', 'GenerateRequest', 'ServerFrame', 'Token'];
+  expect(new Set(messages.map(([, name]) => name))).toEqual(new Set([...Object.keys(headings), ...undocumented]));
   for (const [, name, body] of messages) {
     const heading = headings[name as string];
     if (heading === undefined) continue;
