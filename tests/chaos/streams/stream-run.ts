@@ -79,10 +79,11 @@ export class StreamRun {
   stop(): void {
     this.#isOver = true;
     for (const client of this.clients) client.hurry();
+    const stoppedAt = performance.now();
     setInterval(() => {
       const now = performance.now();
       for (const client of this.clients) {
-        if (client.endedAt > 0 || now - client.heardAt < silentMsMax) continue;
+        if (client.endedAt > 0 || now - Math.max(stoppedAt, client.heardAt) < silentMsMax) continue;
         client.abandon(`stuck: nothing was heard of it for ${silentMsMax} ms after the last fault`);
       }
     }, 1000).unref();

@@ -313,6 +313,15 @@ test('of a stream that ended and was not asked for again only the id stays', asy
   }
 });
 
+test('a stream whose router died before its opening was durable is opened by the next one', async () => {
+  const journal = openMemoryJournal();
+  await journal.takeOver('not-born-yet', 'a router that died', { create: true });
+  const { link, said } = clientOf(hostOn(journal).host, { streamId: 'not-born-yet' });
+  link.input(input(1, 5, true));
+  await settle();
+  expect(said).toEqual(['opened next=1 accepted=0', 'accepted 1', '1: y=5', 'ended done', 'closed']);
+});
+
 test('misuse gets its named error', async () => {
   const { host } = hostOn();
   const bob = { caller: 'b', principal: 'bob' };

@@ -68,7 +68,7 @@ export class StreamOpenings {
         existing?.modelDigest,
       );
       if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
-      if (decision.kind === 'create') return this.#created(id, open, caller);
+      if (decision.kind === 'create') return this.#created(id, open, caller, unbornEpochOf(view));
       const stream = known ?? (await this.#restored(id, view?.epoch));
       if (stream === undefined) throw streamNotFound(id);
       return stream;
@@ -80,7 +80,13 @@ export class StreamOpenings {
     return this.#table.serially(id, () => this.#restored(id, undefined));
   }
 
-  async #created(id: string, open: OpenFrame, { caller, principal }: StreamCaller): Promise<HostedStream> {
+  /** `expectedEpoch`: of a log that was made for the stream and is empty; 0: there is none. */
+  async #created(
+    id: string,
+    open: OpenFrame,
+    { caller, principal }: StreamCaller,
+    expectedEpoch: number,
+  ): Promise<HostedStream> {
     const { journal, models, settings, clock, observer } = this.#parts;
     this.#table.claimRoom(caller);
     let pin: StreamPin | undefined;
@@ -90,7 +96,7 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch: 0, expiresAtMs });
+      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
@@ -107,7 +113,7 @@ export class StreamOpenings {
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
         kind: 'opening',
         payload: encodeOpening(opening),
-        expiresAt: expiresAtMs,
+        expiresAt: log.expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
       stream = this.#hosted({
@@ -220,6 +226,11 @@ export class StreamOpenings {
     };
     return { config, isSame: (journaled, again) => Buffer.compare(journaled, again) === 0 };
   }
+}
+
+/** A router died after it made the log and before the opening was durable: nobody was told of the stream, and it can begin. */
+function unbornEpochOf(view: StreamLogView | undefined): number {
+  return view !== undefined && view.last === 0 ? view.epoch : 0;
 }
 
 function openingOf(view: StreamLogView): OpeningRecord | undefined {
