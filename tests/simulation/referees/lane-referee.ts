@@ -13,7 +13,8 @@ import { claim } from '../world/truth.ts';
 export interface LinkRecord {
   readonly pid: number;
   /** When it was last given something to load. */
-  loadSentAt: number;
+  /** When each model that is loading was sent. */
+  readonly loadSentAt: Map<number, number>;
   readonly models: Map<number, 'loading' | 'ready' | 'failed'>;
   /** By model: when the worker last said that it is not loaded. */
   readonly forgottenAt: Map<number, number>;
@@ -61,7 +62,7 @@ export class LaneReferee {
   opened(pid: number): LinkRecord {
     const record: LinkRecord = {
       pid,
-      loadSentAt: this.#world.nowMs,
+      loadSentAt: new Map(),
       models: new Map(),
       forgottenAt: new Map(),
       runMsMax: new Map(),
@@ -95,7 +96,7 @@ export class LaneReferee {
         claim(link.stoppedAt === undefined, `process ${link.pid} is told to load ${path} after it was told to end`);
         link.models.set(model, 'loading');
         link.runMsMax.set(model, this.#repository.mustFile(stampFrom(path)).policy.runMsMax);
-        link.loadSentAt = nowMs;
+        link.loadSentAt.set(model, nowMs);
         break;
       }
       case 'unload': {
@@ -198,8 +199,9 @@ export class LaneReferee {
   killed(link: LinkRecord): void {
     const { nowMs } = this.#world;
     const { loadMsMax, stopMsMax } = this.#limits;
-    const isLoading = [...link.models.values()].includes('loading');
-    const isSlowLoad = isLoading && nowMs - link.loadSentAt >= loadMsMax - timerMs;
+    const isSlowLoad = [...link.models].some(
+      ([model, state]) => state === 'loading' && nowMs - (link.loadSentAt.get(model) ?? nowMs) >= loadMsMax - timerMs,
+    );
     const isSlowEnd = nowMs - (link.stoppedAt ?? nowMs) >= stopMsMax - timerMs;
     const isOverdue = [...link.outstanding.values()].some((batch) => this.#isOverdue(link, batch));
     const isSlowRun = isOverdue || link.overdueAt === nowMs;

@@ -239,6 +239,17 @@ test('the time limit also holds for a load that is tried again', () => {
   expect(group.after(loadMsMax)).toContain('kill 1');
 });
 
+test('a worker that loads one model after the other is killed only for a load that is itself too long', () => {
+  const group = new GroupHarness(['a', 'b']);
+  group.resize(1);
+  group.failed(1, 'a');
+  group.after(reload.pauseMs);
+  group.after(loadMsMax - reload.pauseMs - 1);
+  group.loaded(1, 'b');
+  expect(group.after(reload.pauseMs)).not.toContain('kill 1');
+  expect(group.after(1)).toContain('kill 1');
+});
+
 test('a failed load that waits for its next attempt does not ask to be woken once its worker is killed', () => {
   const group = new GroupHarness(['a', 'b']);
   group.resize(1);

@@ -174,7 +174,8 @@ export class GroupKeeper {
   #load(worker: GroupWorker, load: ModelLoad, nowMs: number): void {
     load.state = 'loading';
     load.retryAt = Number.POSITIVE_INFINITY;
-    worker.loadLimitAt = Math.min(worker.loadLimitAt, nowMs + this.#config.loadMsMax);
+    load.limitAt = nowMs + this.#config.loadMsMax;
+    worker.loadLimitAt = Math.min(worker.loadLimitAt, load.limitAt);
     this.#actions.push({ kind: 'load', worker: worker.worker, model: load.model });
   }
 
@@ -228,8 +229,9 @@ export class GroupKeeper {
   }
 
   #noteLoadEnded(worker: GroupWorker, nowMs: number): void {
+    // A worker that is always loading something is killed only for a load that is itself too long.
+    if (worker.limitReason === undefined) worker.loadLimitAt = worker.earliestLoadLimitAt;
     if (worker.isLoading) return;
-    worker.loadLimitAt = Number.POSITIVE_INFINITY;
     worker.loadedAt ??= nowMs;
     worker.hasSettled = true;
     this.#actions.push({ kind: 'worker-ready', worker: worker.worker });

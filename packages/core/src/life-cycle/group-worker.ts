@@ -13,6 +13,8 @@ export class ModelLoad {
   failures = 0;
   /** When it is tried again; Infinity: not by itself. */
   retryAt = Number.POSITIVE_INFINITY;
+  /** When its worker is killed unless the load has ended. */
+  limitAt = Number.POSITIVE_INFINITY;
 
   constructor(model: ModelKey) {
     this.model = model;
@@ -28,7 +30,7 @@ export class GroupWorker {
   readonly loads = new Map<ModelKey, ModelLoad>();
   /** When it is restarted, while it is waiting. */
   restartAt = Number.POSITIVE_INFINITY;
-  /** When it is killed unless its loads have ended. */
+  /** When it is killed unless a load has ended: the earliest limit of its loads. */
   loadLimitAt = Number.POSITIVE_INFINITY;
   /** When it is killed unless it has exited: it was told to stop. */
   stopLimitAt = Number.POSITIVE_INFINITY;
@@ -48,6 +50,15 @@ export class GroupWorker {
   get isLoading(): boolean {
     for (const { state } of this.loads.values()) if (state === 'loading' || state === 'leaving') return true;
     return false;
+  }
+
+  /** The earliest limit of the loads that have not ended. */
+  get earliestLoadLimitAt(): number {
+    let at = Number.POSITIVE_INFINITY;
+    for (const { state, limitAt } of this.loads.values()) {
+      if (state === 'loading' || state === 'leaving') at = Math.min(at, limitAt);
+    }
+    return at;
   }
 
   /** It has tried to load the model, or has no process that could. */
