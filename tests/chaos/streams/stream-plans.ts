@@ -38,6 +38,23 @@ export default definePipeline({
   },
 });`;
 
+/** The tensors stand here too, so that the module is not run to find out: a router starts sooner. */
+function counterConfig(name: string, isResumable: boolean): string {
+  const input = (tensor: string): string => `input { name: "${tensor}" data_type: TYPE_INT32 dims: [ 1 ] }`;
+  const parameter = (key: string, value: string): string =>
+    `parameters { key: "millrace.${key}" value { string_value: "${value}" } }`;
+  return [
+    `name: "${name}"`,
+    'backend: "pipeline"',
+    ...['seed', 'count', 'pause'].map(input),
+    'output { name: "values" data_type: TYPE_INT32 dims: [ 8 ] }',
+    'model_transaction_policy { decoupled: true }',
+    parameter('concurrency', '256'),
+    parameter('resumable', `${isResumable}`),
+    '',
+  ].join('\n');
+}
+
 /** A repository with the four models, to be removed by the caller. */
 export function writeStreamModels(): ModelRepository {
   const repository = new ModelRepository()
@@ -47,14 +64,9 @@ export function writeStreamModels(): ModelRepository {
     ['counter', true],
     ['counter_once', false],
   ] as const) {
-    const parameter = (key: string, value: string): string =>
-      `parameters { key: "millrace.${key}" value { string_value: "${value}" } }\n`;
     repository
       .write(`${name}/1/pipeline.ts`, counterPipeline)
-      .write(
-        `${name}/config.pbtxt`,
-        `name: "${name}"\nbackend: "pipeline"\n${parameter('concurrency', '256')}${parameter('resumable', `${isResumable}`)}`,
-      );
+      .write(`${name}/config.pbtxt`, counterConfig(name, isResumable));
   }
   return repository;
 }
