@@ -14,7 +14,8 @@ export interface WaitingInput<Payload> {
 
 export class ReorderWindow<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
-  readonly #waiting = new Map<number, WaitingInput<Payload>>();
+  /** By sequence; made with the first input: most streams are idle. */
+  #waiting: Map<number, WaitingInput<Payload>> | undefined;
   /** The sequence of the next input to apply. */
   #next: number;
   #bytes = 0;
@@ -31,7 +32,7 @@ export class ReorderWindow<Payload extends SizedPayload> {
   }
 
   get inputs(): number {
-    return this.#waiting.size;
+    return this.#waiting?.size ?? 0;
   }
 
   get bytes(): number {
@@ -50,13 +51,14 @@ export class ReorderWindow<Payload extends SizedPayload> {
   /** Keeps the input until its turn. `known`: the same sequence came before. An error ends the stream. */
   put(input: ArrivedInput<Payload>): 'kept' | 'known' | StreamError {
     const { sequence } = input;
-    if (sequence < this.#next || this.#waiting.has(sequence)) return 'known';
+    if (sequence < this.#next || this.#waiting?.has(sequence) === true) return 'known';
     const error = this.#errorOf(input);
     if (error !== undefined) return error;
     const isLate = this.#isLate(input.eventTime);
     if (isLate) this.#lateInputs += 1;
     if (isLate && this.#config.lateInputs === 'refuse') return this.#lateError(input);
     if (input.isLast) this.#lastInput = sequence;
+    this.#waiting ??= new Map();
     this.#waiting.set(sequence, { input, isDropped: isLate && this.#config.lateInputs === 'drop' });
     this.#bytes += bytesOf(input);
     if (input.eventTime !== undefined) {
@@ -67,19 +69,19 @@ export class ReorderWindow<Payload extends SizedPayload> {
 
   /** The next input in order, if it has come. */
   peek(): WaitingInput<Payload> | undefined {
-    return this.#waiting.get(this.#next);
+    return this.#waiting?.get(this.#next);
   }
 
   take(): void {
     const next = this.peek();
     if (next === undefined) return;
-    this.#waiting.delete(this.#next);
+    this.#waiting?.delete(this.#next);
     this.#bytes -= bytesOf(next.input);
     this.#next += 1;
   }
 
   clear(): void {
-    this.#waiting.clear();
+    this.#waiting = undefined;
     this.#bytes = 0;
   }
 
@@ -114,7 +116,7 @@ export class ReorderWindow<Payload extends SizedPayload> {
   }
 
   #hasAfter(sequence: number): boolean {
-    for (const waiting of this.#waiting.keys()) if (waiting > sequence) return true;
+    for (const waiting of this.#waiting?.keys() ?? []) if (waiting > sequence) return true;
     return false;
   }
 

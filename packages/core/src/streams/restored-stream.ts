@@ -44,6 +44,13 @@ export function restoredStreamFrom<Payload extends SizedPayload>(
   return fold.result(opening, model);
 }
 
+/** By sequence; undefined where there are none, as in nearly all streams. */
+export function replayedOutputs<Payload>({
+  replayed,
+}: RestoredStream<Payload>): Map<number, OutputEntry<Payload>> | undefined {
+  return replayed.length === 0 ? undefined : new Map(replayed.map((output) => [output.sequence, output]));
+}
+
 class LogFold<Payload extends SizedPayload> {
   #ending: EndingEntry | undefined;
   #checkpoint: CheckpointEntry<Payload> | undefined;

@@ -61,7 +61,7 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   latenessMsMax: Number.POSITIVE_INFINITY,
   retainedOutputsMax: 10_000,
   retainedBytesMax: 4 * mebibyte,
-  stepsMax: 8,
+  stepsMax: 32,
   outputsAheadMin: 16,
   outputsAheadMax: 128,
   outputsAheadBytes: mebibyte,
@@ -73,7 +73,11 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   suspectDeathsMax: 2,
 });
 
+const resolvedConfigs = new WeakSet<object>();
+
+/** One that was resolved before is given back: streams can share it. */
 export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>): StreamMachineConfig {
+  if (resolvedConfigs.has(options)) return options as StreamMachineConfig;
   const config: StreamMachineConfig = Object.freeze({ ...defaultStreamMachineConfig, ...options });
   assert(config.isResumable || config.model === 'decoupled', 'isResumable is false for decoupled models only');
   assert(config.pendingInputsMax >= 1, 'pendingInputsMax is at least 1');
@@ -92,5 +96,6 @@ export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>
   assert(config.staleEntriesMin >= 1, 'staleEntriesMin is at least 1');
   assert(config.resumeWindowMs > 0, 'resumeWindowMs is above 0');
   assert(config.suspectDeathsMax >= 1, 'suspectDeathsMax is at least 1');
+  resolvedConfigs.add(config);
   return config;
 }

@@ -6,7 +6,7 @@
  */
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
-import { type RestoredStream, restoredStreamFrom } from './restored-stream.ts';
+import { type RestoredStream, replayedOutputs, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
 import type { EndingEntry, EndingOutcome, OpeningEntry, SizedPayload, StreamEntry } from './stream-entries.ts';
 import { notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
@@ -69,18 +69,19 @@ export class StreamMachine<Payload extends SizedPayload> {
     this.#delivery = new StreamDelivery(config, records, act);
     this.#idleSince = nowMs;
     this.#nowMs = nowMs;
-    const replayed = new Map(stream.replayed.map((output) => [output.sequence, output]));
+    const replayed = replayedOutputs(stream);
     this.#steps = new StreamSteps(
       config,
       {
         act,
         room: () => this.#delivery.room,
         give: (input, payload, isLast) => records.appendOutput(input, payload, isLast),
-        takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed.get(sequence),
+        takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed?.get(sequence),
         isSame,
         noteFinished: (input) => {
           this.#inputs.noteFinished(input.entry.sequence);
           records.clock.noteFinished(this.#nowMs);
+          if (replayed === undefined) return;
           for (let index = 0; index < input.outputs && replayed.size > 0; index++) {
             replayed.delete(input.firstOutput + index);
           }

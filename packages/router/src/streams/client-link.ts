@@ -8,7 +8,8 @@ import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stre
 export class ClientLink implements AttachedLink, StreamListenerOfLink {
   readonly id: LinkId;
   readonly #listener: StreamListenerOfLink;
-  readonly #input: (frame: InputFrame) => StreamMachineEvent<Uint8Array>;
+  readonly #clock: Pick<StreamClock, 'wallNow'>;
+  readonly #codec: PayloadCodec;
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
   #waiting: StreamMachineEvent<Uint8Array>[] = [];
@@ -17,7 +18,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
     this.id = id;
     this.#listener = listener;
-    this.#input = (frame) => inputEvent(id, frame, clock, codec);
+    this.#clock = clock;
+    this.#codec = codec;
   }
 
   /** `credit`: what a transport takes ahead. */
@@ -30,7 +32,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   input(frame: InputFrame): void {
-    this.#tell(this.#input(frame));
+    this.#tell(inputEvent(this.id, frame, this.#clock, this.#codec));
   }
 
   acknowledge({ output, outputCredit }: AcknowledgeFrame): void {

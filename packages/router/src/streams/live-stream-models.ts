@@ -5,6 +5,7 @@ import { noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import type { ModelView } from '../model/model-view.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 
@@ -17,6 +18,8 @@ export interface LiveStreamModelsParts {
 
 export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
+  /** One for all streams of a version. */
+  readonly #streamModels = new WeakMap<ModelView, StreamModel>();
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
@@ -71,7 +74,7 @@ export class LiveStreamModels implements StreamModels {
     const release = served.streams.hold(onRetired);
     try {
       const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
-      return { model: new StreamModel(served.view), revision: served, digest, release };
+      return { model: this.#streamModelOf(served.view), revision: served, digest, release };
     } catch (error) {
       release();
       throw new InferenceError(
@@ -79,5 +82,13 @@ export class LiveStreamModels implements StreamModels {
         `the files of ${served.key} cannot be read: ${(error as Error).message}`,
       );
     }
+  }
+
+  #streamModelOf(view: ModelView): StreamModel {
+    const known = this.#streamModels.get(view);
+    if (known !== undefined) return known;
+    const made = new StreamModel(view);
+    this.#streamModels.set(view, made);
+    return made;
   }
 }

@@ -52,7 +52,8 @@ export class ModelSteps {
   readonly #pin: StreamPin | undefined;
   readonly #caller: string;
   readonly #listener: StepListener;
-  readonly #running = new Map<StreamStepId, RunningStep>();
+  /** Made with the first step: most streams are idle. */
+  #running: Map<StreamStepId, RunningStep> | undefined;
 
   /** Without a pin nothing runs: the stream is about to end. */
   constructor(parts: ModelStepsParts, pin: StreamPin | undefined, caller: string, listener: StepListener) {
@@ -71,6 +72,7 @@ export class ModelSteps {
       flow: undefined,
       cancelPause: undefined,
     };
+    this.#running ??= new Map();
     this.#running.set(asked.step, running);
     let request: InferRequest;
     try {
@@ -83,7 +85,7 @@ export class ModelSteps {
   }
 
   grant(step: StreamStepId, outputsMax: number): void {
-    const running = this.#running.get(step);
+    const running = this.#running?.get(step);
     if (running === undefined) return;
     const more = outputsMax - running.granted;
     running.granted = outputsMax;
@@ -91,14 +93,14 @@ export class ModelSteps {
   }
 
   cancel(step: StreamStepId): void {
-    const running = this.#running.get(step);
-    this.#running.delete(step);
+    const running = this.#running?.get(step);
+    this.#running?.delete(step);
     running?.cancelPause?.();
     running?.cancellation.cancel('cancelled');
   }
 
   cancelAll(): void {
-    for (const step of [...this.#running.keys()]) this.cancel(step);
+    for (const step of [...(this.#running?.keys() ?? [])]) this.cancel(step);
   }
 
   #ask(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
@@ -113,7 +115,7 @@ export class ModelSteps {
     this.#parts.inference.inferMany(request, running.cancellation, flow).then(
       (answer) => this.#end(step, answer),
       (error: unknown) => {
-        if (!this.#running.has(step)) return;
+        if (this.#running?.has(step) !== true) return;
         if (hasAnswered || !isPassing(error)) {
           this.#fail(step, error);
           return;
@@ -128,7 +130,7 @@ export class ModelSteps {
   }
 
   #give(step: StreamStepId, answer: InferAnswer): void {
-    if (this.#running.has(step)) {
+    if (this.#running?.has(step) === true) {
       const payload = this.#parts.codec.encodeOutput({ kind: 'tensors', tensors: answer.outputs });
       answer.release();
       this.#listener.onOutput(step, payload, false);
@@ -136,7 +138,7 @@ export class ModelSteps {
   }
 
   #end(step: StreamStepId, answer: InferAnswer): void {
-    if (!this.#running.delete(step)) {
+    if (this.#running?.delete(step) !== true) {
       answer.release();
       return;
     }
@@ -164,7 +166,7 @@ export class ModelSteps {
   }
 
   #fail(step: StreamStepId, error: unknown): void {
-    if (!this.#running.delete(step)) return;
+    if (this.#running?.delete(step) !== true) return;
     const { code, message } = streamErrorFrom(error);
     // The scheduler has run such a request again with nothing beside it, until a worker died of it alone.
     const wasAlone = code === 'poison-request' || code === 'run-time-limit';

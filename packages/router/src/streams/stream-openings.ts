@@ -3,9 +3,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   type OpenedStream,
   openDecisionOf,
+  resolveStreamMachineConfig,
   type StreamEntry,
   StreamMachine,
-  type StreamMachineConfig,
+  type StreamMachineOptions,
 } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
@@ -41,6 +42,8 @@ export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
+  /** By kind of the model: all streams of a kind share one. */
+  readonly #optionsByModel = new Map<string, StreamMachineOptions<Uint8Array>>();
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
@@ -123,7 +126,7 @@ export class StreamOpenings {
         machine,
         pin,
         caller,
-        warnings: open.streamId === undefined ? [] : streamIdWarnings(open.streamId),
+        warnings: open.streamId === undefined ? noWarnings : streamIdWarnings(open.streamId),
         isRestored: false,
       });
       observer.streamOpened();
@@ -173,7 +176,7 @@ export class StreamOpenings {
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
-    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: [], isRestored: true });
+    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: noWarnings, isRestored: true });
     return stream;
   }
 
@@ -208,24 +211,33 @@ export class StreamOpenings {
     });
   }
 
-  #machineOptions({ modelKind, isResumable }: OpeningRecord): {
-    readonly config: Partial<StreamMachineConfig>;
-    readonly isSame: (journaled: Uint8Array, again: Uint8Array) => boolean;
-  } {
-    const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
-      this.#parts.settings;
-    const config = {
-      model: modelKind,
-      isResumable,
-      resumeWindowMs,
-      inputBytesMax,
-      retainedOutputsMax,
-      retainedBytesMax,
-      lateInputs,
-      latenessMsMax,
-    };
-    return { config, isSame: (journaled, again) => Buffer.compare(journaled, again) === 0 };
+  #machineOptions({ modelKind, isResumable }: OpeningRecord): StreamMachineOptions<Uint8Array> {
+    const key = `${modelKind} ${isResumable}`;
+    let options = this.#optionsByModel.get(key);
+    if (options === undefined) {
+      const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
+        this.#parts.settings;
+      const config = resolveStreamMachineConfig({
+        model: modelKind,
+        isResumable,
+        resumeWindowMs,
+        inputBytesMax,
+        retainedOutputsMax,
+        retainedBytesMax,
+        lateInputs,
+        latenessMsMax,
+      });
+      options = { config, isSame };
+      this.#optionsByModel.set(key, options);
+    }
+    return options;
   }
+}
+
+const noWarnings: readonly string[] = [];
+
+function isSame(journaled: Uint8Array, again: Uint8Array): boolean {
+  return Buffer.compare(journaled, again) === 0;
 }
 
 /** A router died after it made the log and before the opening was durable: nobody was told of the stream, and it can begin. */

@@ -1,7 +1,13 @@
 /** One connection of a client on a transport that calls back when it has room: passes frames on in both directions. */
 
 import { InferenceError, type StreamClientFrame } from '@millrace/protocol';
-import type { AttachedLink, StreamCaller, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
+import type {
+  AttachedLink,
+  StreamCaller,
+  StreamGateway,
+  StreamLinkFrame,
+  StreamListenerOfLink,
+} from '../../streams/stream-gateway.ts';
 
 export interface StreamTransport {
   /** Sends at once. False: there is no room for more, and `StreamConversation.onRoom` is to be called when there is. */
@@ -10,7 +16,7 @@ export interface StreamTransport {
   close(error: InferenceError | undefined): void;
 }
 
-export class StreamConversation {
+export class StreamConversation implements StreamListenerOfLink {
   readonly #gateway: StreamGateway;
   readonly #caller: StreamCaller;
   readonly #transport: StreamTransport;
@@ -73,21 +79,17 @@ export class StreamConversation {
     this.#isAcknowledging = frame.outputCredit !== undefined;
     this.#lastSent = frame.resumeAfter;
     this.#lastTaken = frame.resumeAfter;
-    this.#link = this.#gateway.attach(
-      frame,
-      this.#caller,
-      { isAcknowledging: this.#isAcknowledging },
-      {
-        onFrame: (one) => this.#send(one),
-        onClosed: (error) => {
-          this.#isClosed = true;
-          this.#transport.close(error);
-        },
-      },
-    );
+    this.#link = this.#gateway.attach(frame, this.#caller, { isAcknowledging: this.#isAcknowledging }, this);
   }
 
-  #send(frame: StreamLinkFrame): void {
+  /** The host has closed the connection. */
+  onClosed(error: InferenceError | undefined): void {
+    this.#isClosed = true;
+    this.#transport.close(error);
+  }
+
+  /** The host has a frame for the client. */
+  onFrame(frame: StreamLinkFrame): void {
     const hasRoom = this.#transport.send(frame);
     if (!hasRoom) this.#isBlocked = true;
     if (frame.kind === 'opened') this.onOpened?.();
