@@ -3,11 +3,11 @@
  * that has settled. Not used in explicit mode, where requests decide (explicit/explicit-loads.ts).
  */
 import type { Clock } from '../data-plane/clock.ts';
+import { failureReason } from '../model/failure-reason.ts';
 import type { ModelFailure } from '../model/model-definition.ts';
-import type { ModelLocation } from '../repository/repository-layout.ts';
 import type { LibraryListener } from './library-listener.ts';
 import type { LibraryControl } from './library-parts.ts';
-import { ChangeDetector, type DetectedChanges } from './reading/change-detector.ts';
+import { ChangeDetector, type ChangedModel, type DetectedChanges } from './reading/change-detector.ts';
 import type { RepositoryReader } from './reading/repository-reader.ts';
 import type { RepositorySource } from './reading/repository-source.ts';
 import { RepositoryWatch } from './reading/repository-watch.ts';
@@ -30,6 +30,8 @@ export class RepositoryFollower {
   readonly #parts: RepositoryFollowerParts;
   readonly #detector: ChangeDetector;
   readonly #watch: RepositoryWatch;
+  /** By model: why it could not be read, or not wholly. */
+  readonly #reasons = new Map<string, string>();
 
   constructor(parts: RepositoryFollowerParts) {
     this.#parts = parts;
@@ -62,7 +64,10 @@ export class RepositoryFollower {
     try {
       const changes = await this.#detector.detect(clock.now());
       await this.#take(changes, onRead);
-      for (const name of changes.removed) contents.remove(name);
+      for (const name of changes.removed) {
+        contents.remove(name);
+        this.#reasons.delete(name);
+      }
       if (changes.changed.length > 0 || changes.removed.length > 0) contents.apply();
       if (changes.isUnsettled) this.#watch.checkWithin(control.settleMs);
     } catch (error) {
@@ -82,12 +87,19 @@ export class RepositoryFollower {
       contents.put(failure.name, [failure], undefined);
       onRead([failure]);
     }
-    for (const { location } of changed) onRead(await this.#read(location));
+    for (const one of changed) await this.#read(one, onRead);
   }
 
-  async #read(location: ModelLocation): Promise<readonly ModelFailure[]> {
+  async #read({ location, isRetry }: ChangedModel, onRead: (failures: readonly ModelFailure[]) => void): Promise<void> {
+    const { name } = location;
     const { failures, read } = await this.#parts.reader.read(location);
-    this.#parts.contents.put(location.name, failures, read);
-    return failures;
+    this.#detector.noteRead(name, failures.length > 0);
+    const reasons = failures.map(failureReason).join('\n');
+    const isKnown = isRetry && this.#reasons.get(name) === reasons;
+    if (reasons === '') this.#reasons.delete(name);
+    else this.#reasons.set(name, reasons);
+    if (isKnown) return;
+    this.#parts.contents.put(name, failures, read);
+    onRead(failures);
   }
 }

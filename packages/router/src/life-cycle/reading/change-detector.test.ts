@@ -40,6 +40,23 @@ test('the first check reports every model, later ones only changes', async () =>
   expect(told(await detectAfter(5000))).toEqual([]);
 });
 
+test('a model whose read failed is reported again after 1, 2, 4 and more checks, until a read succeeds', async () => {
+  await repository.write('m/1/model.onnx', modelBytes());
+  await detectAfter(0, true);
+  const reads: number[] = [];
+  detector.noteRead('m', true);
+  for (let check = 1; check <= 195; check++) {
+    const { changed } = await detectAfter(1);
+    if (changed.length === 0) continue;
+    expect(changed[0]?.isRetry).toBe(true);
+    reads.push(check);
+    detector.noteRead('m', true);
+  }
+  expect(reads).toEqual([1, 3, 7, 15, 31, 63, 127, 191]);
+  detector.noteRead('m', false);
+  for (let check = 1; check <= 70; check++) expect(told(await detectAfter(1))).toEqual([]);
+});
+
 test('a change is reported after settleMs without changes, not while files grow', async () => {
   await detectAfter(0, true);
   for (let bytes = 1; bytes < 4; bytes++) {

@@ -9,10 +9,12 @@ import type { RepositorySource } from './repository-source.ts';
 export interface ChangedModel {
   readonly location: ModelLocation;
   readonly fingerprint: ModelFingerprint;
+  /** Nothing changed; its last read failed, and the cause may have passed. */
+  readonly isRetry: boolean;
 }
 
 export interface DetectedChanges {
-  /** Models that are new or changed, and have not changed since the check before. */
+  /** Models that are new or changed, and have not changed since the check before; and those to be read again after a failure. */
   readonly changed: readonly ChangedModel[];
   /** Models that cannot be opened, likewise. */
   readonly broken: readonly ModelFailure[];
@@ -25,6 +27,14 @@ export interface DetectedChanges {
 }
 
 const gone = 'gone';
+/** A model that could not be read is read again after one check, then two, four and so on up to this many. */
+const checksBetweenReadsMax = 64;
+
+/** How many checks pass before the next read, and how many of them are left. */
+interface FailedRead {
+  readonly checks: number;
+  left: number;
+}
 
 export class ChangeDetector {
   readonly #source: Pick<RepositorySource, 'find' | 'fingerprintOf'>;
@@ -33,6 +43,8 @@ export class ChangeDetector {
   readonly #told = new Map<string, string>();
   /** By model: its new state, and since when it has not changed. */
   readonly #seen = new Map<string, { readonly text: string; readonly since: number }>();
+  /** Models that could not be read, or not wholly: the cause may pass without a change of their files. */
+  readonly #failed = new Map<string, FailedRead>();
   #warned = new Set<string>();
 
   /** A model is reported once its files have stayed unchanged for `settleMs`. */
@@ -54,8 +66,9 @@ export class ChangeDetector {
     for (const location of found.locations) {
       const fingerprint = await this.#source.fingerprintOf(location);
       present.add(location.name);
+      const isRetry = this.#told.get(location.name) === fingerprint.text;
       if (this.#isSettledChange(location.name, fingerprint.text, nowMs, isFirst))
-        changed.push({ location, fingerprint });
+        changed.push({ location, fingerprint, isRetry });
     }
     const broken = found.failures.filter((failure) => {
       present.add(failure.name);
@@ -64,15 +77,27 @@ export class ChangeDetector {
     const removed = [...this.#told.keys()].filter(
       (name) => !present.has(name) && this.#isSettledChange(name, gone, nowMs, false),
     );
-    for (const name of removed) this.#told.delete(name);
+    for (const name of removed) {
+      this.#told.delete(name);
+      this.#failed.delete(name);
+    }
     for (const name of [...this.#seen.keys()]) if (!present.has(name) && !this.#told.has(name)) this.#seen.delete(name);
     return { changed, broken, removed, warnings, isUnsettled: this.#seen.size > 0 };
+  }
+
+  /** To be called after each read of a model that was reported. */
+  noteRead(name: string, hasFailed: boolean): void {
+    const checks = Math.min(checksBetweenReadsMax, (this.#failed.get(name)?.checks ?? 0.5) * 2);
+    if (hasFailed) this.#failed.set(name, { checks, left: checks });
+    else this.#failed.delete(name);
   }
 
   #isSettledChange(name: string, text: string, nowMs: number, isFirst: boolean): boolean {
     if (this.#told.get(name) === text) {
       this.#seen.delete(name);
-      return false;
+      const failed = this.#failed.get(name);
+      if (failed !== undefined) failed.left -= 1;
+      return failed?.left === 0;
     }
     const seen = this.#seen.get(name);
     const isSettled = isFirst || (seen?.text === text && nowMs - seen.since >= this.#settleMs);
