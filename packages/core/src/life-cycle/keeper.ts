@@ -198,8 +198,8 @@ export class Keeper {
     if (revision === undefined) return;
     revision.isSettled = true;
     if (revision.state === 'loading') this.#endLoad(revision, residentBytes, nowMs);
-    // Workers of a load that failed hold nothing: that is no measurement of the model.
-    else if (revision.state === 'ready') this.#measured(id, residentBytes);
+    // Workers of a load that failed hold nothing: that is no measurement of the model. One that is leaving still takes its memory.
+    else if (revision.state === 'ready' || revision.state === 'retiring') this.#measured(id, residentBytes);
   }
 
   #endLoad(revision: RevisionEntry, residentBytes: number, nowMs: number): void {
