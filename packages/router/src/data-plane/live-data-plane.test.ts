@@ -136,6 +136,20 @@ test('requests of a worker that exited are answered once by another', async () =
   expectAllSettled(harness);
 });
 
+test('a batch is sent before its worker is told that it serves the model no longer', async () => {
+  const harness = new PlaneHarness({ rowsMax: 1, queueRequestsMax: 1 });
+  const link = harness.worker(1);
+  const sent = harness.send([7]);
+  // The queue is full: the first request is dispatched at once, and not at the end of the turn.
+  harness.send([8]);
+  await Promise.resolve();
+  harness.plane.workers.workerUnserves(1, harness.model);
+  expect(link.inFlight).toHaveLength(1);
+  link.answers();
+  expect(await sent.outcome).toBe('answered 7');
+  sent.answer?.release();
+});
+
 test('a request on which two workers crash is refused as poison, and its neighbour is answered', async () => {
   const harness = new PlaneHarness();
   const [poison, neighbour] = [harness.send([666]), harness.send([1])];
