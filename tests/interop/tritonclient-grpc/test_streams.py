@@ -1,6 +1,7 @@
 """Durable streams with Triton's own client, unmodified: request parameters open and resume them."""
 
 import queue
+import re
 import time
 import uuid
 
@@ -213,3 +214,11 @@ def test_errors_name_their_code_and_the_call_goes_on(server, ask, message):
     assert number(call.take(), "stream_output") == 1
     assert is_end(call.take())
     call.end()
+
+
+def test_the_example_of_the_reference(server, capsys):
+    server.wait_until_ready()
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "streams.md").read_text(), re.DOTALL)
+    exec(code.replace("localhost:8001", server.addresses["grpc"]), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line[0].isdigit()] == [str(n) for n in range(1, 11)]
