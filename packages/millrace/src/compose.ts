@@ -15,6 +15,7 @@ import {
   metricsHandler,
   type Route,
   SliceQueue,
+  type StreamGateway,
   StreamMetrics,
   StreamService,
   startConnectionMetrics,
@@ -126,7 +127,7 @@ async function startOn(
   };
   const streamRoutes = createSseEdge({ gateway: streams.host, callers, slices, clock: systemClock, onError });
   const cors = config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) };
-  const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
+  const grpc = grpcEdge(edgeParts, streams.host);
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const rest = restHandler(edgeParts, [...streamRoutes, ...webSocket.routes]);
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
@@ -223,10 +224,11 @@ function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHand
   });
 }
 
-function grpcEdge(parts: EdgeParts, streams: StreamService): GrpcEdge {
+function grpcEdge(parts: EdgeParts, streams: StreamGateway): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
-    added: [streams, ...(parts.management?.services ?? [])],
+    streams,
+    added: [new StreamService({ gateway: streams, callers: parts.callers }), ...(parts.management?.services ?? [])],
     limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }

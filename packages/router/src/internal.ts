@@ -63,6 +63,7 @@ export {
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
+export type { StreamGateway } from './streams/stream-gateway.ts';
 export { StreamHost } from './streams/stream-host.ts';
 export type { StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';

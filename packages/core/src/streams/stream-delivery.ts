@@ -38,6 +38,11 @@ export class StreamDelivery<Payload extends SizedPayload> {
     return this.#isAttached && this.#link?.id === link;
   }
 
+  /** Whether the current client has been sent every output so far. */
+  get hasSentAll(): boolean {
+    return this.#isAttached && this.#link?.isOpened === true && this.#link.sent >= this.#records.outputs.last;
+  }
+
   /** Outputs that may be made now, beyond those that are numbered. */
   get room(): number {
     return this.#link?.roomFor(this.#config) ?? 0;

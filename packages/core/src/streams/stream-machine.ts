@@ -163,6 +163,12 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#steps.pending.all.some(({ isAnswered }) => !isAnswered);
   }
 
+  /** Whether every input that can be applied is answered, and the current client has been sent every output. */
+  get isDelivered(): boolean {
+    const hasNext = this.#inputs.window.peek() !== undefined;
+    return this.#ending === undefined && !hasNext && !this.hasUnanswered && this.#delivery.hasSentAll;
+  }
+
   /** Inputs of this machine's life that came after the watermark. */
   get lateInputs(): number {
     return this.#inputs.window.lateInputs;

@@ -13,6 +13,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
   #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  #isFinishing: boolean = false;
   isDetached: boolean = false;
 
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
@@ -29,6 +30,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const event of waiting) stream.tell(event);
+    if (this.#isFinishing) stream.finish(this.id);
   }
 
   input(frame: InputFrame): void {
@@ -45,6 +47,11 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   taken(output: number): void {
     this.#tell({ kind: 'acknowledged', link: this.id, output, credit: this.#credit });
+  }
+
+  finish(): void {
+    this.#isFinishing = true;
+    this.#stream?.finish(this.id);
   }
 
   detach(): void {

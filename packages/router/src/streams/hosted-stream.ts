@@ -75,6 +75,8 @@ export class HostedStream {
   #endWaiters: (() => void)[] = [];
   readonly #appends: LogAppends;
   #cancelAlarm: (() => void) | undefined;
+  /** A link that is closed when every accepted input is answered. */
+  #finishing: LinkId | undefined;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
@@ -118,6 +120,12 @@ export class HostedStream {
     if (!this.#links.delete(link)) return;
     this.#noteLinkGone();
     this.tell({ kind: 'detached', link });
+  }
+
+  /** The client says no more on this link. */
+  finish(link: LinkId): void {
+    this.#finishing = link;
+    this.perform();
   }
 
   /** Resolves with the highest durable input once this one is. */
@@ -168,6 +176,7 @@ export class HostedStream {
       this.#noteEnd(machine.ending);
     }
     this.#settleInputs();
+    if (this.#finishing !== undefined && machine.isDelivered) this.#closeFinished(this.#finishing);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
@@ -257,6 +266,13 @@ export class HostedStream {
     const listener = this.#links.get(link);
     if (this.#links.delete(link)) this.#noteLinkGone();
     listener?.onClosed(error);
+  }
+
+  #closeFinished(link: LinkId): void {
+    this.#finishing = undefined;
+    const listener = this.#links.get(link);
+    this.detach(link);
+    listener?.onClosed(undefined);
   }
 
   #noteOpened(nextOutput: number): void {

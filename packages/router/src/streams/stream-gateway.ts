@@ -37,7 +37,7 @@ export type StreamLinkFrame = OpenedFrame | AcceptedFrame | EncodedOutput | Drai
 /** A connection of a client, as the edge implements it. */
 export interface StreamListenerOfLink {
   onFrame(frame: StreamLinkFrame): void;
-  /** Called once; undefined: after `ended`. With an error the stream goes on without this connection, or was never opened. */
+  /** Called once; undefined: after `ended`, or as `finish` asked for. With an error the stream goes on without this connection, or was never opened. */
   onClosed(error: InferenceError | undefined): void;
 }
 
@@ -56,6 +56,8 @@ export interface AttachedLink {
   cancel(frame: CancelFrame): void;
   /** The transport has taken the outputs up to this one: for clients that do not acknowledge. */
   taken(output: number): void;
+  /** The client says no more on this connection: it is closed when every accepted input is answered, and the stream waits for a resume. */
+  finish(): void;
   /** The connection is lost: the stream waits for a resume. */
   detach(): void;
 }

@@ -229,6 +229,39 @@ test('a client that comes back gets what it has not seen, and inputs that it rep
   expect(second.said.at(-2)).toBe('ended done');
 });
 
+test('a client that says no more is closed when its inputs are answered, and may come back', async () => {
+  const { host, model } = hostOn();
+  model.isHeld = true;
+  const first = clientOf(host, { streamId: 'a-stream' });
+  first.link.input(input(1, 1));
+  // Nobody can send input 2 on this connection any more: it does not wait for it.
+  first.link.input(input(3, 3));
+  first.link.finish();
+  await settle();
+  expect(first.said).toEqual(['opened next=1 accepted=0', 'accepted 1']);
+  model.answer();
+  await settle();
+  expect(first.said.slice(2)).toEqual(['1: y=1', 'closed']);
+  model.isHeld = false;
+  const second = clientOf(host, { streamId: 'a-stream', resumeAfter: 1 });
+  await settle();
+  second.link.finish();
+  await settle();
+  expect(second.said).toEqual(['opened next=2 accepted=1', 'closed']);
+  const third = clientOf(host, { streamId: 'a-stream', resumeAfter: 1 });
+  third.link.finish();
+  // Before the stream is found: both are passed on then.
+  third.link.input(input(2, 2));
+  await settle();
+  expect(outputsOf(third.said)).toEqual(['2: y=3', '3: y=6']);
+  expect(third.said.at(-1)).toBe('closed');
+  const fourth = clientOf(host, { streamId: 'a-stream', resumeAfter: 3 });
+  fourth.link.input(input(4, 4, true));
+  fourth.link.finish();
+  await settle();
+  expect(fourth.said.slice(-3)).toEqual(['4: y=10', 'ended done', 'closed']);
+});
+
 test('a router that died is followed by one that goes on from the journal', async () => {
   const journal = openMemoryJournal();
   const before = hostOn(journal);

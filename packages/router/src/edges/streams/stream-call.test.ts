@@ -24,6 +24,7 @@ function conversationUnderTest(frame: OpenFrame) {
         acknowledge: nothing,
         cancel: nothing,
         detach: nothing,
+        finish: nothing,
         taken: (output) => void taken.push(output),
       };
     },

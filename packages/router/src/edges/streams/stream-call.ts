@@ -62,6 +62,11 @@ export class StreamConversation implements StreamListenerOfLink {
     this.#renew();
   }
 
+  /** The client says no more: the connection is closed when every accepted input is answered. */
+  finish(): void {
+    this.#link?.finish();
+  }
+
   /** The client is gone: the stream waits for a resume. */
   detach(): void {
     this.#isClosed = true;
