@@ -272,13 +272,14 @@ export class StreamReferee {
       return;
     }
     const mayEnd: Readonly<Record<string, boolean>> = {
-      cancelled: this.#isCancelled || weather.leavesAt < Number.POSITIVE_INFINITY || weather.clients > 1,
+      cancelled: this.#isCancelled,
       'inference-failed': weather.failingInput > 0,
       'journal-full': weather.logEntriesMax < Number.POSITIVE_INFINITY,
       'model-unloaded': weather.modelLostAt < Number.POSITIVE_INFINITY,
       'poison-request': [...this.#suspectDeaths.values()].some((deaths) => deaths >= this.#config.suspectDeathsMax),
       'replay-diverged': weather.isDivergent,
-      'stream-expired': weather.timeToLiveMs < 3_600_000,
+      'stream-expired':
+        weather.timeToLiveMs < 3_600_000 || weather.leavesAt < Number.POSITIVE_INFINITY || weather.clients > 1,
       'worker-lost': !this.#config.isResumable,
     };
     if (mayEnd[code] !== true) this.fail(`the stream ends ${outcome}: ${code}, for no reason: ${error?.message}`);

@@ -41,7 +41,7 @@ export interface StreamMachineConfig {
   /** A log is trimmed when what it could lose is more than what it has to keep, by at least this much. */
   readonly staleBytesMin: number;
   readonly staleEntriesMin: number;
-  /** A stream without a client is cancelled after this time; an ended one can be resumed for as long. */
+  /** A stream without a client expires after this time; an ended one can be resumed for as long. */
   readonly resumeWindowMs: number;
   /** Deaths of workers that ran an input alone, after which it is refused. */
   readonly suspectDeathsMax: number;

@@ -219,11 +219,11 @@ describe('links', () => {
     expect(opened().attach(2, 1).take()).toEqual(['close-link 2 invalid-request']);
   });
 
-  test('a stream without one is cancelled after the resume window', () => {
+  test('a stream without one expires after the resume window', () => {
     const harness = opened().handle({ kind: 'detached', link: 1 });
     expect(harness.wait(119_999).take()).toEqual([]);
-    expect(harness.wait(1).commit().take()).toEqual(['append ending cancelled cancelled 0']);
-    expect(harness.attach(2).take()).toEqual(['send 2 opened 0 next=1', 'send 2 ended cancelled cancelled 0']);
+    expect(harness.wait(1).commit().take()).toEqual(['append ending expired stream-expired 0']);
+    expect(harness.attach(2).take()).toEqual(['send 2 opened 0 next=1', 'send 2 ended expired stream-expired 0']);
   });
 
   test('a stream ends with its time to live', () => {

@@ -168,7 +168,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#inputs.window.lateInputs;
   }
 
-  /** Whether it was cancelled because no client resumed it in time. */
+  /** Whether it has expired because no client resumed it in time. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }
@@ -333,7 +333,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
       else if (this.#nowMs >= this.#resumableUntil) {
         this.#isAbandoned = true;
-        this.#end('cancelled', notResumedError(this.#config.resumeWindowMs));
+        this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
     } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
       this.#over = streamErrors.removed;

@@ -530,7 +530,7 @@ export const fields = {
     }),
     resumeSeconds: seconds({
       flag: 'stream-resume-seconds',
-      description: 'How long a stream without a client waits for it; then it is cancelled.',
+      description: 'How long a stream without a client waits for it; then it ends as expired.',
       default: 120,
       min: 1,
       max: daySeconds,

@@ -276,8 +276,7 @@ export class HostedStream {
     onEnded();
     this.#releaseEndWaiters();
     if (this.#wasEnded) return;
-    observer.streamEnded(outcome, error?.code as ErrorCode | undefined);
-    if (machine.isAbandoned) observer.streamAbandoned();
+    observer.streamEnded(outcome, error?.code as ErrorCode | undefined, machine.isAbandoned);
   }
 
   #releaseEndWaiters(): void {

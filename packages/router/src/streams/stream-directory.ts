@@ -2,6 +2,7 @@
 import { restoredStreamFrom, type StreamEntry } from '@millrace/core';
 import { InferenceError } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
+import { cancelMessage } from './client-link.ts';
 import { decodeEntry } from './entry-codec.ts';
 import type { StreamClock } from './hosted-stream.ts';
 import { decodeOpening } from './opening-record.ts';
@@ -85,8 +86,7 @@ export class StreamDirectory implements StreamControl {
     if (before.ended !== undefined) return before;
     const stream = this.#table.take(id) ?? (await this.#openings.restored(id));
     if (stream === undefined) throw streamNotFound(id);
-    const message = reason === '' ? 'cancelled by an operator' : `cancelled by an operator: ${reason}`;
-    stream.tell({ kind: 'cancelled', link: undefined, message });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('an operator', reason) });
     await stream.whenEnded();
     const status = stream.status();
     if (status.ended !== undefined) return status;

@@ -372,6 +372,16 @@ test('inputs, acknowledgements and cancels come in calls of their own, too', asy
   await expect(host.input('a-stream', input(2, 1), alice)).rejects.toMatchObject({ code: 'cancelled' });
 });
 
+test('the ending of a cancelled stream repeats only the beginning of a long reason', async () => {
+  const { host } = hostOn();
+  clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  await host.cancel('a-stream', { kind: 'cancel', reason: 'x'.repeat(500) }, alice);
+  await settle();
+  const { ended } = await host.status('a-stream', alice);
+  expect(ended?.message).toBe(`cancelled by the client: ${'x'.repeat(128)}… (500 characters)`);
+});
+
 test('a step that finds no capacity is asked again, and the stream goes on', async () => {
   const { host, model, alarms } = hostOn();
   model.isHeld = true;
@@ -502,7 +512,7 @@ test('steps that run again after a restart, that are postponed, and endings are 
   for (const alarm of after.alarms.splice(0)) alarm();
   await settle();
   expect(second.said.at(-2)).toBe('ended done');
-  expect(after.seen.filter((text) => text.startsWith('streamEnded'))).toEqual(['streamEnded done ']);
+  expect(after.seen.filter((text) => text.startsWith('streamEnded'))).toEqual(['streamEnded done  false']);
 });
 
 test('operators list, see and cancel streams of this router and those that only lie in the journal', async () => {

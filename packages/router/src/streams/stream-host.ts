@@ -81,7 +81,7 @@ export class StreamHost implements StreamGateway {
 
   async cancel(id: string, frame: CancelFrame, caller: StreamCaller): Promise<void> {
     const stream = await this.#resumed(id, caller);
-    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage(frame) });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('the client', frame.reason) });
   }
 
   async status(id: string, caller: StreamCaller): Promise<StreamStatus> {
