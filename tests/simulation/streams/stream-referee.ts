@@ -170,6 +170,11 @@ export class StreamReferee {
     this.#bound('log entries', counts.logEntries, 4 * entriesNeeded + config.staleEntriesMin + 32);
   }
 
+  /** Outputs that a transport was given and has not taken. */
+  checkUnsent(outputs: number): void {
+    this.#bound('unsent outputs', outputs, this.#config.unsentOutputsMax);
+  }
+
   /** An output arrived at a client. */
   checkReceived(output: OutputEntry<SimulatedValue>): void {
     const durable = this.#durableOutputs[output.sequence - 1];

@@ -27,6 +27,11 @@ export interface StreamMachineConfig {
   /** Outputs that are kept for a resume; a client that acknowledges is waited for, otherwise the oldest go. */
   readonly retainedOutputsMax: number;
   readonly retainedBytesMax: number;
+  /** The same as `retainedBytesMax` while memory is scarce. */
+  readonly scarceBytesMax: number;
+  /** Outputs that a link is sent before its transport has taken them, whatever credit the client gives. */
+  readonly unsentOutputsMax: number;
+  readonly unsentBytesMax: number;
   /** Steps of an independent model at once. */
   readonly stepsMax: number;
   /**
@@ -61,6 +66,9 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   latenessMsMax: Number.POSITIVE_INFINITY,
   retainedOutputsMax: 10_000,
   retainedBytesMax: 4 * mebibyte,
+  scarceBytesMax: 64 * 1024,
+  unsentOutputsMax: 256,
+  unsentBytesMax: 256 * 1024,
   stepsMax: 32,
   outputsAheadMin: 16,
   outputsAheadMax: 128,
@@ -89,6 +97,8 @@ export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>
   assert(config.latenessMsMax >= 0, 'latenessMsMax is at least 0');
   assert(config.retainedOutputsMax >= 1, 'retainedOutputsMax is at least 1');
   assert(config.retainedBytesMax >= 1, 'retainedBytesMax is at least 1');
+  assert(config.scarceBytesMax >= 1, 'scarceBytesMax is at least 1');
+  assert(config.unsentOutputsMax >= 1, 'unsentOutputsMax is at least 1');
   assert(config.stepsMax >= 1, 'stepsMax is at least 1');
   assert(config.outputsAheadMax >= 1, 'outputsAheadMax is at least 1');
   assert(config.checkpointInputsMax >= 1, 'checkpointInputsMax is at least 1');

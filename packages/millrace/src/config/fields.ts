@@ -549,6 +549,14 @@ export const fields = {
       min: 0,
       max: daySeconds,
     }),
+    probeSecondsMax: seconds({
+      flag: 'stream-probe-seconds-max',
+      description:
+        'Longest probe of a stateful model before its first stream opens: whether steps give the same bits alone, in company and again. Without a result its streams are shown as exact: false, and their steps run alone.',
+      default: 10,
+      min: 0.1,
+      max: 3600,
+    }),
     creditMessages: integer({
       flag: 'stream-credit-messages',
       description: 'Outputs sent ahead to a client that gives no credit of its own.',

@@ -30,8 +30,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#codec = codec;
   }
 
-  /** `credit`: what a transport takes ahead. */
-  passTo(stream: HostedStream, credit: StreamCredit): void {
+  /** `credit`: what the client is sent ahead where it does not give the credit itself. */
+  passTo(stream: HostedStream, credit: StreamCredit | undefined): void {
     this.#stream = stream;
     this.#credit = credit;
     const waiting = this.#waiting;
@@ -52,7 +52,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   taken(output: number): void {
-    this.#tell({ kind: 'acknowledged', link: this.id, output, credit: this.#credit });
+    this.#tell({ kind: 'taken', link: this.id, output, credit: this.#credit });
   }
 
   detach(): void {
@@ -84,7 +84,7 @@ export function inputEvent(
   frame: InputFrame,
   clock: Pick<StreamClock, 'wallNow'>,
   codec: Pick<PayloadCodec, 'encodeInput'>,
-): StreamMachineEvent<Uint8Array> {
+): StreamMachineEvent<Uint8Array> & { kind: 'input' } {
   const { sequence, payload, endOfInput, eventTimeMs, deadlineMs } = frame;
   return {
     kind: 'input',

@@ -20,8 +20,9 @@ import type { ModelSteps } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import { ResumeWatch } from './resume-watch.ts';
 import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
+import type { HeldMemory, StreamMemory } from './stream-memory.ts';
 import type { StreamObserver } from './stream-observer.ts';
-import { endedFrameFrom, endedRefusal, streamInferenceError } from './stream-refusals.ts';
+import { endedFrameFrom, endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
 
 /** The part of time that streams need: the system's, since their limits outlive a process. */
 export interface StreamClock {
@@ -42,6 +43,9 @@ export interface HostedStreamParts {
   readonly steps: ModelSteps;
   readonly clock: StreamClock;
   readonly observer: StreamObserver;
+  readonly memory: StreamMemory;
+  /** Who its memory is charged to; empty: whoever comes first. */
+  readonly caller: string;
   readonly warnings: readonly string[];
   /** Left in the journal by an earlier process. */
   readonly isRestored: boolean;
@@ -58,7 +62,15 @@ interface WaitingInput {
 }
 
 /** After these the actions are carried out at the end of the turn. */
-const frequentEvents: ReadonlySet<string> = new Set(['step-output', 'step-done', 'input', 'acknowledged', 'committed']);
+const frequentEvents: ReadonlySet<string> = new Set([
+  'step-output',
+  'step-done',
+  'input',
+  'acknowledged',
+  'taken',
+  'memory',
+  'committed',
+]);
 
 export class HostedStream {
   readonly #parts: HostedStreamParts;
@@ -74,6 +86,7 @@ export class HostedStream {
   #lateInputs = 0;
   #endWaiters: (() => void)[] = [];
   readonly #appends: LogAppends;
+  readonly #memory: HeldMemory;
   #cancelAlarm: (() => void) | undefined;
 
   constructor(parts: HostedStreamParts) {
@@ -81,6 +94,9 @@ export class HostedStream {
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
     this.#appends = new LogAppends(parts.log, (event) => this.tell(event));
+    this.#memory = parts.memory.open(parts.caller, () =>
+      this.tell({ kind: 'memory', isScarce: this.#memory.isScarce }),
+    );
   }
 
   get id(): string {
@@ -107,10 +123,12 @@ export class HostedStream {
   attach(
     link: LinkId,
     listener: StreamListenerOfLink,
+    caller: string,
     event: Omit<StreamMachineEvent<Uint8Array> & { kind: 'attached' }, 'kind' | 'link'>,
   ): void {
     this.#resumes.attaching(this.isAttached);
     this.#links.set(link, listener);
+    this.#memory.adopt(caller);
     this.tell({ kind: 'attached', link, ...event });
   }
 
@@ -134,9 +152,19 @@ export class HostedStream {
     return new Promise((resolve) => this.#endWaiters.push(resolve));
   }
 
+  /** Whether its owner may hold an input of so many bytes, which is counted then. It is told next. */
+  claim(bytes: number): boolean {
+    return this.#isOver || this.#memory.claim(bytes);
+  }
+
   tell(event: StreamMachineEvent<Uint8Array>): void {
     if (this.#isOver) return;
     const { machine, clock } = this.#parts;
+    if (event.kind === 'input' && event.link !== undefined && !this.claim(event.input.payload?.byteLength ?? 0)) {
+      // The input is not lost: it was not accepted, so the client sends it again when it resumes.
+      this.#refuse(event.link);
+      return;
+    }
     machine.handle(event, clock.wallNow());
     if (frequentEvents.has(event.kind)) this.#performSoon();
     else this.perform();
@@ -168,6 +196,7 @@ export class HostedStream {
       this.#noteEnd(machine.ending);
     }
     this.#settleInputs();
+    if (!this.#isOver) this.#memory.keep(machine.heldBytes);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
@@ -190,6 +219,7 @@ export class HostedStream {
       acceptedInput: machine.acceptedInput,
       outputs: machine.outputs,
       journalBytes: machine.counts().logBytes,
+      exactness: opening.exactness?.verdict,
       ended: ending && endedFrameFrom(ending),
     };
   }
@@ -259,6 +289,12 @@ export class HostedStream {
     listener?.onClosed(error);
   }
 
+  #refuse(link: LinkId): void {
+    if (!this.#links.has(link)) return;
+    this.#closeLink(link, memoryRefusal());
+    this.tell({ kind: 'detached', link });
+  }
+
   #noteOpened(nextOutput: number): void {
     const { machine, clock } = this.#parts;
     const nowMs = clock.wallNow();
@@ -295,6 +331,7 @@ export class HostedStream {
   #over(error: InferenceError | undefined): void {
     this.#isOver = true;
     this.#cancelAlarm?.();
+    this.#memory.end();
     this.#parts.steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');
     for (const link of [...this.#links.keys()]) this.#closeLink(link, left);

@@ -107,7 +107,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
   const entries: StreamEntry<Uint8Array>[] = [...view.snapshot, ...view.entries].map(decodeEntry);
   const [first] = entries;
   if (first?.kind !== 'opening') return undefined;
-  const { model, version, openedAtMs, modelKind } = decodeOpening(first.payload);
+  const { model, version, openedAtMs, modelKind, exactness } = decodeOpening(first.payload);
   const { pending, finishedInput, outputs, ending } = restoredStreamFrom(entries, modelKind);
   return {
     id: view.stream,
@@ -122,6 +122,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
     acceptedInput: pending.at(-1)?.entry.sequence ?? finishedInput,
     outputs,
     journalBytes: view.bytes,
+    exactness: exactness?.verdict,
     ended: ending && endedFrameFrom(ending),
   };
 }

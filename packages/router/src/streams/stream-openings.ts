@@ -11,11 +11,13 @@ import {
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
+import { type Exactness, isExact } from './exactness.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { streamIdWarnings } from './stream-id-warnings.ts';
+import type { StreamMemory } from './stream-memory.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
@@ -28,6 +30,7 @@ export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock' | 'ob
   readonly settings: StreamSettings;
   readonly clock: StreamClock & ModelStepsParts['clock'];
   readonly observer: StreamObserver;
+  readonly memory: StreamMemory;
 }
 
 /** A stream of this router: new, or found in the journal. */
@@ -111,6 +114,7 @@ export class StreamOpenings {
         modelDigest: pin.digest,
         modelKind: kind,
         isResumable,
+        exactness: pin.exactness,
         openedAtMs,
       };
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
@@ -126,7 +130,7 @@ export class StreamOpenings {
         machine,
         pin,
         caller,
-        warnings: open.streamId === undefined ? noWarnings : streamIdWarnings(open.streamId),
+        warnings: openingWarnings(open.streamId, pin.exactness),
         isRestored: false,
       });
       observer.streamOpened();
@@ -159,7 +163,9 @@ export class StreamOpenings {
     try {
       // Nothing of a stream that has ended is run again.
       if (!hasEnded) {
-        pin = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+        const found = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+        // The files are the same, so it was probed when the stream opened: a resume does not wait for a probe.
+        pin = found && { ...found, exactness: opening.exactness };
       }
     } catch (error) {
       // Whoever comes next tries again.
@@ -176,13 +182,14 @@ export class StreamOpenings {
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
-    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: noWarnings, isRestored: true });
+    const warnings = openingWarnings(undefined, opening.exactness);
+    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings, isRestored: true });
     return stream;
   }
 
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
     const { id, log } = found;
-    const { clock, observer } = this.#parts;
+    const { clock, observer, memory } = this.#parts;
     const steps = new ModelSteps(this.#parts, pin, caller, {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
       onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
@@ -196,7 +203,8 @@ export class StreamOpenings {
       this.#table.giveRoom(caller);
     };
     const { expiresAtMs } = log;
-    const stream = new HostedStream({ ...found, expiresAtMs, steps, clock, observer, onEnded, onOver });
+    const parts = { ...found, expiresAtMs, steps, clock, observer, memory, caller, onEnded, onOver };
+    const stream = new HostedStream(parts);
     this.#table.add(id, stream);
     stream.perform();
     return stream;
@@ -211,8 +219,9 @@ export class StreamOpenings {
     });
   }
 
-  #machineOptions({ modelKind, isResumable }: OpeningRecord): StreamMachineOptions<Uint8Array> {
-    const key = `${modelKind} ${isResumable}`;
+  #machineOptions({ modelKind, isResumable, exactness }: OpeningRecord): StreamMachineOptions<Uint8Array> {
+    const isComparing = exactness === undefined || isExact(exactness.verdict);
+    const key = `${modelKind} ${isResumable} ${isComparing}`;
     let options = this.#optionsByModel.get(key);
     if (options === undefined) {
       const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
@@ -227,7 +236,7 @@ export class StreamOpenings {
         lateInputs,
         latenessMsMax,
       });
-      options = { config, isSame };
+      options = { config, isSame: isComparing ? isSame : isTakenForSame };
       this.#optionsByModel.set(key, options);
     }
     return options;
@@ -236,8 +245,20 @@ export class StreamOpenings {
 
 const noWarnings: readonly string[] = [];
 
+/** `id`: if the client has chosen it. */
+function openingWarnings(id: string | undefined, exactness: Exactness | undefined): readonly string[] {
+  const warnings = id === undefined ? noWarnings : streamIdWarnings(id);
+  if (exactness === undefined || isExact(exactness.verdict)) return warnings;
+  return [...warnings, `exact: false: after a failure the stream may go on with other values; ${exactness.reason}`];
+}
+
 function isSame(journaled: Uint8Array, again: Uint8Array): boolean {
   return Buffer.compare(journaled, again) === 0;
+}
+
+/** A model whose outputs differ from run to run: those that are journaled hold. */
+function isTakenForSame(): boolean {
+  return true;
 }
 
 /** A router died after it made the log and before the opening was durable: nobody was told of the stream, and it can begin. */

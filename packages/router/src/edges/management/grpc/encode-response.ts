@@ -12,6 +12,7 @@ import type {
   StreamStatus,
 } from '../../../management/management.ts';
 import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
+import { isExact } from '../../../streams/exactness.ts';
 
 const contextStates: Readonly<Record<ModelState, v1.ContextState>> = {
   loading: v1.ContextState.LOADING,
@@ -110,6 +111,7 @@ export function streamMessage({ ended, ...stream }: StreamStatus): v1.StreamStat
     acceptedInputs: BigInt(stream.acceptedInput),
     outputs: BigInt(stream.outputs),
     journalBytes: BigInt(stream.journalBytes),
+    ...(stream.exactness && { exact: isExact(stream.exactness), exactness: stream.exactness }),
     ...(ended && { ended: { outcome: ended.outcome, code: ended.code ?? '', message: ended.message } }),
   });
 }

@@ -216,6 +216,7 @@ function streamOf(id: string, more: Partial<StreamStatus>): StreamStatus {
     acceptedInput: 4,
     outputs: 9,
     journalBytes: 2 ** 33,
+    exactness: 'unproven',
     ended: undefined,
     ...more,
   };

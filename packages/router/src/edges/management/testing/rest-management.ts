@@ -18,10 +18,12 @@ interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
 type Absent<Whole, Names extends keyof Whole> = Omit<Whole, Names> & Partial<Pick<Whole, Names>>;
 type JsonQueues = Omit<QueueStatus, 'models'> & { readonly models: Absent<QueueStatus['models'][number], 'waitMs'>[] };
 
-interface JsonStream extends Omit<StreamStatus, 'acceptedInput' | 'ended' | 'isAttached' | 'isOwned'> {
+interface JsonStream extends Omit<StreamStatus, 'acceptedInput' | 'ended' | 'exactness' | 'isAttached' | 'isOwned'> {
   readonly owned: boolean;
   readonly attached: boolean;
   readonly acceptedInputs: number;
+  readonly exact?: boolean;
+  readonly exactness?: StreamStatus['exactness'];
   readonly ended?: Omit<NonNullable<StreamStatus['ended']>, 'kind' | 'outputs'>;
 }
 
@@ -102,12 +104,21 @@ export function restManagement(url: string): RemoteManagement {
   };
 }
 
-function streamFrom({ owned, attached, acceptedInputs, ended, ...rest }: JsonStream): StreamStatus {
+function streamFrom({
+  owned,
+  attached,
+  acceptedInputs,
+  exact: _,
+  exactness,
+  ended,
+  ...rest
+}: JsonStream): StreamStatus {
   return {
     ...rest,
     isOwned: owned,
     isAttached: attached,
     acceptedInput: acceptedInputs,
+    exactness,
     ended: ended && { kind: 'ended', outputs: rest.outputs, ...ended },
   };
 }
