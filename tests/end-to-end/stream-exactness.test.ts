@@ -72,6 +72,9 @@ test.each([
   const { frame } = await opened(model);
   const shown = await fetch(`${server.url}/v1/management/streams/${frame.streamId}`);
   expect(await shown.json()).toMatchObject({ model, exact, exactness: verdict });
+  const answer = await fetch(`${server.url}/v1/management/contexts`);
+  const { contexts } = (await answer.json()) as { contexts: readonly { model: string; exact?: boolean }[] };
+  expect(contexts.find((one) => one.model === model)?.exact).toBe(exact);
   expect(frame.warnings ?? []).toEqual(exact ? [] : [expect.stringContaining('exact: false')]);
   const message = 'stateful model probed for its streams';
   await opened(model);

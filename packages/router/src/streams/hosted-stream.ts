@@ -13,6 +13,7 @@ import type {
 } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { StreamLog } from '@millrace/store';
+import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
 import { LogAppends } from './log-appends.ts';
@@ -55,12 +56,6 @@ export interface HostedStreamParts {
   readonly onOver: () => void;
 }
 
-interface WaitingInput {
-  readonly sequence: number;
-  readonly resolve: (accepted: number) => void;
-  readonly reject: (error: InferenceError) => void;
-}
-
 /** After these the actions are carried out at the end of the turn. */
 const frequentEvents: ReadonlySet<string> = new Set([
   'step-output',
@@ -75,7 +70,7 @@ const frequentEvents: ReadonlySet<string> = new Set([
 export class HostedStream {
   readonly #parts: HostedStreamParts;
   readonly #links = new Map<LinkId, StreamListenerOfLink>();
-  #waitingInputs: WaitingInput[] = [];
+  readonly #awaited = new AwaitedInputs();
   #isPerforming: boolean = false;
   #isPerformScheduled: boolean = false;
   #isOver: boolean = false;
@@ -143,7 +138,7 @@ export class HostedStream {
     const { machine } = this.#parts;
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
     if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
-    return new Promise((resolve, reject) => this.#waitingInputs.push({ sequence, resolve, reject }));
+    return this.#awaited.add(sequence);
   }
 
   /** Resolves when its ending is durable, or this router no longer has it. */
@@ -195,7 +190,7 @@ export class HostedStream {
       this.#hasEnded = true;
       this.#noteEnd(machine.ending);
     }
-    this.#settleInputs();
+    this.#awaited.settle(machine.acceptedInput, machine.ending);
     if (!this.#isOver) this.#memory.keep(machine.heldBytes);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
@@ -335,22 +330,8 @@ export class HostedStream {
     this.#parts.steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');
     for (const link of [...this.#links.keys()]) this.#closeLink(link, left);
-    for (const { reject } of this.#waitingInputs) reject(left);
-    this.#waitingInputs = [];
+    this.#awaited.rejectAll(left);
     this.#releaseEndWaiters();
     this.#parts.onOver();
-  }
-
-  #settleInputs(): void {
-    if (this.#waitingInputs.length === 0) return;
-    const { machine } = this.#parts;
-    const { acceptedInput, ending } = machine;
-    const waiting: WaitingInput[] = [];
-    for (const one of this.#waitingInputs) {
-      if (one.sequence <= acceptedInput) one.resolve(acceptedInput);
-      else if (ending === undefined) waiting.push(one);
-      else one.reject(endedRefusal(ending.error));
-    }
-    this.#waitingInputs = waiting;
   }
 }

@@ -6,6 +6,7 @@ import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
+import { isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -48,7 +49,9 @@ export class LiveStreamModels implements StreamModels {
     });
     const served = models.mustKnow(target.model, target.version);
     const pin = await this.#pinned(served, onRetired);
-    return { ...pin, exactness: await exactness.of({ ...pin, sharesRuns: served.sharesRuns }) };
+    const found = await exactness.of({ ...pin, sharesRuns: served.sharesRuns });
+    served.areStreamsExact = found && isExact(found.verdict);
+    return { ...pin, exactness: found };
   }
 
   async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {

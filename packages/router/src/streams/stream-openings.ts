@@ -1,36 +1,27 @@
 /** Opens streams: creates them, or takes over those that an earlier process left in the journal. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  type OpenedStream,
-  openDecisionOf,
-  resolveStreamMachineConfig,
-  type StreamEntry,
-  StreamMachine,
-  type StreamMachineOptions,
-} from '@millrace/core';
+import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
-import { type Exactness, isExact } from './exactness.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
+import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
-import { streamIdWarnings } from './stream-id-warnings.ts';
-import type { StreamMemory } from './stream-memory.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
-import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
 import { streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
-export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock' | 'observer'> {
+export interface StreamOpeningsParts
+  extends Omit<ModelStepsParts, 'clock' | 'observer'>,
+    Pick<HostedStreamParts, 'memory' | 'observer'> {
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
   readonly clock: StreamClock & ModelStepsParts['clock'];
-  readonly observer: StreamObserver;
-  readonly memory: StreamMemory;
 }
 
 /** A stream of this router: new, or found in the journal. */
@@ -45,12 +36,12 @@ export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
-  /** By kind of the model: all streams of a kind share one. */
-  readonly #optionsByModel = new Map<string, StreamMachineOptions<Uint8Array>>();
+  readonly #machineOptions: MachineOptions;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
+    this.#machineOptions = new MachineOptions(parts.settings);
   }
 
   /** The stream that an `open` frame asks for, new or resumed. */
@@ -122,7 +113,7 @@ export class StreamOpenings {
         payload: encodeOpening(opening),
         expiresAt: log.expiresAtMs,
       };
-      const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
+      const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
       stream = this.#hosted({
         id,
         opening,
@@ -174,7 +165,7 @@ export class StreamOpenings {
     }
     this.#table.claimRoom('');
     const last = log.base + log.entries.length;
-    const machine = StreamMachine.restore(entries, last, this.#machineOptions(opening), clock.wallNow());
+    const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
     const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
     if (!hasEnded && (pin === undefined || isChanged)) {
       const code = isChanged ? 'model-changed' : 'model-unloaded';
@@ -218,47 +209,6 @@ export class StreamOpenings {
       stream()?.tell({ kind: 'model-lost', error: { code: 'model-unloaded', message } });
     });
   }
-
-  #machineOptions({ modelKind, isResumable, exactness }: OpeningRecord): StreamMachineOptions<Uint8Array> {
-    const isComparing = exactness === undefined || isExact(exactness.verdict);
-    const key = `${modelKind} ${isResumable} ${isComparing}`;
-    let options = this.#optionsByModel.get(key);
-    if (options === undefined) {
-      const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
-        this.#parts.settings;
-      const config = resolveStreamMachineConfig({
-        model: modelKind,
-        isResumable,
-        resumeWindowMs,
-        inputBytesMax,
-        retainedOutputsMax,
-        retainedBytesMax,
-        lateInputs,
-        latenessMsMax,
-      });
-      options = { config, isSame: isComparing ? isSame : isTakenForSame };
-      this.#optionsByModel.set(key, options);
-    }
-    return options;
-  }
-}
-
-const noWarnings: readonly string[] = [];
-
-/** `id`: if the client has chosen it. */
-function openingWarnings(id: string | undefined, exactness: Exactness | undefined): readonly string[] {
-  const warnings = id === undefined ? noWarnings : streamIdWarnings(id);
-  if (exactness === undefined || isExact(exactness.verdict)) return warnings;
-  return [...warnings, `exact: false: after a failure the stream may go on with other values; ${exactness.reason}`];
-}
-
-function isSame(journaled: Uint8Array, again: Uint8Array): boolean {
-  return Buffer.compare(journaled, again) === 0;
-}
-
-/** A model whose outputs differ from run to run: those that are journaled hold. */
-function isTakenForSame(): boolean {
-  return true;
 }
 
 /** A router died after it made the log and before the opening was durable: nobody was told of the stream, and it can begin. */

@@ -42,6 +42,7 @@ export function contextsMessage(contexts: readonly ContextStatus[]): v1.ListCont
       waitingRequests: context.waitingRequests,
       runningRequests: context.runningRequests,
       instances: context.instances,
+      ...(context.areStreamsExact === undefined ? {} : { exact: context.areStreamsExact }),
     })),
   });
 }

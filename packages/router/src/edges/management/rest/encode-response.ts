@@ -27,6 +27,7 @@ export function encodeContexts(contexts: readonly ContextStatus[]): HttpResponse
       waitingRequests: context.waitingRequests,
       runningRequests: context.runningRequests,
       instances: context.instances,
+      ...optional('exact', context.areStreamsExact),
     })),
   });
 }

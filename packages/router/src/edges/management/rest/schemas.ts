@@ -71,6 +71,12 @@ export const contextsSchema = z
         waitingRequests: count,
         runningRequests: count,
         instances: count,
+        exact: z
+          .boolean()
+          .describe(
+            'Its streams go on bit for bit after a failure, as a probe found; absent: no stateful stream was opened yet',
+          )
+          .optional(),
       }),
     ),
   })

@@ -79,9 +79,10 @@ export function grpcManagement(url: string): RemoteManagement {
         [v1.ListContextsRequestSchema, {}],
         v1.ListContextsResponseSchema,
       );
-      return contexts.map(({ $typeName: _, model, pinned, state, residentBytes, ...rest }) => ({
+      return contexts.map(({ $typeName: _, model, pinned, state, residentBytes, exact, ...rest }) => ({
         idleMs: undefined,
         ...rest,
+        areStreamsExact: exact,
         name: model,
         isPinned: pinned,
         state: states[state] as ModelState,

@@ -61,11 +61,12 @@ export function restManagement(url: string): RemoteManagement {
     setPinned: (model, version, isPinned) =>
       call(isPinned ? 'PUT' : 'DELETE', `${at(model)}/versions/${encodeURIComponent(version)}/pin`),
     contexts: async () => {
-      type Told = Absent<ContextStatus, 'idleMs'> & { model: string; pinned: boolean };
+      type Told = Absent<ContextStatus, 'idleMs'> & { model: string; pinned: boolean; exact?: boolean };
       const { contexts } = await call<{ contexts: Told[] }>('GET', '/contexts');
-      return contexts.map(({ model, pinned, ...rest }) => ({
+      return contexts.map(({ model, pinned, exact, ...rest }) => ({
         idleMs: undefined,
         ...rest,
+        areStreamsExact: exact,
         name: model,
         isPinned: pinned,
       }));
