@@ -8,8 +8,8 @@ import {
   ModelExactness,
   type ModelExactnessParts,
   payloadCodec,
+  StreamHoldings,
   StreamHost,
-  StreamMemory,
   type StreamObserver,
   systemClock,
 } from '@millrace/router/internal';
@@ -87,7 +87,7 @@ export function openStreams(parts: StreamsParts): Streams {
       planeTimeOf: (wallMs) => systemClock.now() + (wallMs - Date.now()),
     },
     observer,
-    memory: new StreamMemory({ ledger: memory, clock: systemClock }),
+    memory: new StreamHoldings({ ledger: memory, clock: systemClock }),
   });
   return { host, journal, hasJournal: folder !== undefined && existsSync(folder) };
 }

@@ -65,8 +65,8 @@ export { type RepositoryScan, scanRepository } from './repository/repository.ts'
 export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
 export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
+export { StreamHoldings } from './streams/stream-holdings.ts';
 export { StreamHost } from './streams/stream-host.ts';
-export { StreamMemory } from './streams/stream-memory.ts';
 export type { StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';

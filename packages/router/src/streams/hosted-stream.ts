@@ -21,7 +21,7 @@ import type { ModelSteps } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import { ResumeWatch } from './resume-watch.ts';
 import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
-import type { HeldMemory, StreamMemory } from './stream-memory.ts';
+import type { HeldMemory, StreamHoldings } from './stream-holdings.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import { endedFrameFrom, endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
 
@@ -44,7 +44,7 @@ export interface HostedStreamParts {
   readonly steps: ModelSteps;
   readonly clock: StreamClock;
   readonly observer: StreamObserver;
-  readonly memory: StreamMemory;
+  readonly memory: StreamHoldings;
   /** Who its memory is charged to; empty: whoever comes first. */
   readonly caller: string;
   readonly warnings: readonly string[];

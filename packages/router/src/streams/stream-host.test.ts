@@ -9,8 +9,8 @@ import type { ModelView } from '../model/model-view.ts';
 import type { Exactness } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
+import { StreamHoldings } from './stream-holdings.ts';
 import { StreamHost } from './stream-host.ts';
-import { StreamMemory } from './stream-memory.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
@@ -160,7 +160,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
     settings: { ...settings, ...more },
     clock,
     observer,
-    memory: new StreamMemory({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
+    memory: new StreamHoldings({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
   });
   return { host, model, journal, pins, alarms, seen, time };
 }

@@ -4,7 +4,7 @@
  */
 import type { LedgerLease, MemoryLedger } from '@millrace/core';
 
-export interface StreamMemoryParts {
+export interface StreamHoldingsParts {
   readonly ledger: Pick<MemoryLedger, 'guest'>;
   readonly clock: { alarm(delayMs: number, callback: () => void): () => void };
 }
@@ -15,12 +15,12 @@ const roomyBytes = 256 * 1024;
 /** How often streams for which it is scarce look again. */
 const lookMs = 100;
 
-export class StreamMemory {
-  readonly #parts: StreamMemoryParts;
+export class StreamHoldings {
+  readonly #parts: StreamHoldingsParts;
   readonly #scarce = new Set<HeldMemory>();
   #isLooking: boolean = false;
 
-  constructor(parts: StreamMemoryParts) {
+  constructor(parts: StreamHoldingsParts) {
     this.#parts = parts;
   }
 
