@@ -34,6 +34,7 @@ import { FleetWatch } from './fleet-watch.ts';
 import { closeListeners, drainListeners, type Listeners, openListeners, replaceCertificates } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
+import { exactnessLog } from './logging/exactness-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
@@ -100,6 +101,8 @@ async function startOn(
     config,
     assembly,
     observer: streamMetrics,
+    memory,
+    onProbed: exactnessLog(logger),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
   });

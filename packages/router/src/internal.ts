@@ -62,8 +62,11 @@ export {
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
+export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
+export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
 export type { StreamGateway } from './streams/stream-gateway.ts';
+export { StreamHoldings } from './streams/stream-holdings.ts';
 export { StreamHost } from './streams/stream-host.ts';
 export type { StreamObserver } from './streams/stream-observer.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';

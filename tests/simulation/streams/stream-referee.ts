@@ -170,6 +170,11 @@ export class StreamReferee {
     this.#bound('log entries', counts.logEntries, 4 * entriesNeeded + config.staleEntriesMin + 32);
   }
 
+  /** Outputs that a transport was given and has not taken. */
+  checkUnsent(outputs: number): void {
+    this.#bound('unsent outputs', outputs, this.#config.unsentOutputsMax);
+  }
+
   /** An output arrived at a client. */
   checkReceived(output: OutputEntry<SimulatedValue>): void {
     const durable = this.#durableOutputs[output.sequence - 1];
@@ -272,13 +277,14 @@ export class StreamReferee {
       return;
     }
     const mayEnd: Readonly<Record<string, boolean>> = {
-      cancelled: this.#isCancelled || weather.leavesAt < Number.POSITIVE_INFINITY || weather.clients > 1,
+      cancelled: this.#isCancelled,
       'inference-failed': weather.failingInput > 0,
       'journal-full': weather.logEntriesMax < Number.POSITIVE_INFINITY,
       'model-unloaded': weather.modelLostAt < Number.POSITIVE_INFINITY,
       'poison-request': [...this.#suspectDeaths.values()].some((deaths) => deaths >= this.#config.suspectDeathsMax),
       'replay-diverged': weather.isDivergent,
-      'stream-expired': weather.timeToLiveMs < 3_600_000,
+      'stream-expired':
+        weather.timeToLiveMs < 3_600_000 || weather.leavesAt < Number.POSITIVE_INFINITY || weather.clients > 1,
       'worker-lost': !this.#config.isResumable,
     };
     if (mayEnd[code] !== true) this.fail(`the stream ends ${outcome}: ${code}, for no reason: ${error?.message}`);

@@ -63,6 +63,8 @@ export function streamWeatherOf(random: SimulationRandom): StreamWeather {
       latenessMsMax: random.chance(0.5) ? 100 : never,
       retainedOutputsMax: random.integer(2, 20),
       retainedBytesMax: random.integer(200, 2_000),
+      unsentOutputsMax: 3,
+      unsentBytesMax: 300,
       stepsMax: random.integer(1, 4),
       outputsAheadMax: random.integer(1, 4),
       checkpointInputsMax: random.integer(1, 6),

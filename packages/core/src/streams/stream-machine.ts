@@ -8,7 +8,14 @@ import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
 import { type RestoredStream, replayedOutputs, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
-import type { EndingEntry, EndingOutcome, OpeningEntry, SizedPayload, StreamEntry } from './stream-entries.ts';
+import {
+  type EndingEntry,
+  type EndingOutcome,
+  type OpeningEntry,
+  type SizedPayload,
+  type StreamEntry,
+  streamEntryOverheadBytes,
+} from './stream-entries.ts';
 import { notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
 import { StreamInputs } from './stream-inputs.ts';
 import { resolveStreamMachineConfig, type StreamMachineConfig } from './stream-machine-config.ts';
@@ -174,7 +181,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#inputs.window.lateInputs;
   }
 
-  /** Whether it was cancelled because no client resumed it in time. */
+  /** Whether it has expired because no client resumed it in time. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }
@@ -182,6 +189,16 @@ export class StreamMachine<Payload extends SizedPayload> {
   /** The ending, once it is durable. */
   get ending(): EndingEntry | undefined {
     return this.#records.committed >= this.#endingNumber ? this.#ending : undefined;
+  }
+
+  /** Memory that the stream takes for what it keeps: inputs, outputs and the state of its model. */
+  get heldBytes(): number {
+    const { pending, state } = this.#steps;
+    const { outputs } = this.#records;
+    const { window } = this.#inputs;
+    const entries = window.inputs + pending.all.length + outputs.retainedCount;
+    const payloads = window.bytes + pending.bytes + outputs.retainedBytes + (state?.byteLength ?? 0);
+    return payloads + entries * streamEntryOverheadBytes;
   }
 
   counts(): StreamMachineCounts {
@@ -217,6 +234,9 @@ export class StreamMachine<Payload extends SizedPayload> {
       case 'acknowledged':
         if (this.#isHeard(event.link)) this.#delivery.acknowledge(event);
         break;
+      case 'taken':
+        if (this.#isHeard(event.link)) this.#delivery.taken(event);
+        break;
       case 'cancelled':
         if (this.#isHeard(event.link)) this.#end('cancelled', streamError('cancelled', event.message));
         break;
@@ -237,6 +257,10 @@ export class StreamMachine<Payload extends SizedPayload> {
         break;
       case 'model-lost':
         this.#end('failed', event.error);
+        break;
+      case 'memory':
+        this.#inputs.isScarce = event.isScarce;
+        this.#delivery.isScarce = event.isScarce;
         break;
       case 'draining':
         this.#leave();
@@ -339,7 +363,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
       else if (this.#nowMs >= this.#resumableUntil) {
         this.#isAbandoned = true;
-        this.#end('cancelled', notResumedError(this.#config.resumeWindowMs));
+        this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
     } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
       this.#over = streamErrors.removed;

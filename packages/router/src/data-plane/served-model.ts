@@ -38,6 +38,8 @@ export class ServedModel {
   source: Pick<LoadSpec, 'path' | 'folder'> | undefined = undefined;
   /** Streams that are pinned to it. */
   readonly streams: StreamHolds;
+  /** Whether a stream that is rebuilt after a failure goes on bit for bit, as its probe found; undefined: it was not probed. */
+  areStreamsExact: boolean | undefined = undefined;
   /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;

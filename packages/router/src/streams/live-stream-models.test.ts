@@ -14,6 +14,7 @@ function modelsThat(refusal: InferenceError): LiveStreamModels {
       },
     },
     digestOf: async () => '',
+    exactness: { of: async () => undefined },
   };
   return new LiveStreamModels(parts);
 }

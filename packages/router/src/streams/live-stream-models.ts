@@ -6,6 +6,8 @@ import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
+import { isExact } from './exactness.ts';
+import type { ModelExactness } from './model-exactness.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 
@@ -14,6 +16,7 @@ export interface LiveStreamModelsParts {
   readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel'>;
   /** Of the files of a model. */
   readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
+  readonly exactness: Pick<ModelExactness, 'of'>;
 }
 
 export class LiveStreamModels implements StreamModels {
@@ -32,7 +35,7 @@ export class LiveStreamModels implements StreamModels {
         'the open frame names no context; write a model, model:version or model@label',
       );
     }
-    const { inference, models } = this.#parts;
+    const { inference, models, exactness } = this.#parts;
     const { target } = inference.resolved({
       target: { model: context, version: '', id: '', parameters: new Map(), outputs: [], sequence: undefined },
       inputs: [],
@@ -44,7 +47,11 @@ export class LiveStreamModels implements StreamModels {
         trail: noTrail,
       },
     });
-    return this.#pinned(models.mustKnow(target.model, target.version), onRetired);
+    const served = models.mustKnow(target.model, target.version);
+    const pin = await this.#pinned(served, onRetired);
+    const found = await exactness.of({ ...pin, sharesRuns: served.sharesRuns });
+    served.areStreamsExact = found && isExact(found.verdict);
+    return { ...pin, exactness: found };
   }
 
   async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {
@@ -74,7 +81,7 @@ export class LiveStreamModels implements StreamModels {
     const release = served.streams.hold(onRetired);
     try {
       const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
-      return { model: this.#streamModelOf(served.view), revision: served, digest, release };
+      return { model: this.#streamModelOf(served.view), revision: served, digest, exactness: undefined, release };
     } catch (error) {
       release();
       throw new InferenceError(

@@ -8,6 +8,7 @@ import { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { Clock } from '../data-plane/clock.ts';
 import { type InferAnswer, type InferRequest, noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
+import { sharesSteps } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
@@ -50,6 +51,8 @@ const pauseMsMax = 1000;
 export class ModelSteps {
   readonly #parts: ModelStepsParts;
   readonly #pin: StreamPin | undefined;
+  /** Its steps share no runs with other requests. */
+  readonly #isAlone: boolean;
   readonly #caller: string;
   readonly #listener: StepListener;
   /** Made with the first step: most streams are idle. */
@@ -59,6 +62,7 @@ export class ModelSteps {
   constructor(parts: ModelStepsParts, pin: StreamPin | undefined, caller: string, listener: StepListener) {
     this.#parts = parts;
     this.#pin = pin;
+    this.#isAlone = pin?.exactness !== undefined && !sharesSteps(pin.exactness.verdict);
     this.#caller = caller;
     this.#listener = listener;
   }
@@ -189,6 +193,7 @@ export class ModelSteps {
         outputs: [],
         sequence: undefined,
         pinnedTo: revision,
+        isAlone: this.#isAlone,
       },
       inputs,
       origin: {
@@ -210,7 +215,7 @@ function stateFrom(codec: PayloadCodec, bytes: Uint8Array): readonly Tensor[] {
 }
 
 /** Whether the same step may succeed later without any change by the client. */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   if (!(error instanceof InferenceError)) return false;
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
 }

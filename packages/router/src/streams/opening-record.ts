@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { StreamModelKind } from '@millrace/core';
 import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
+import type { Exactness } from './exactness.ts';
 
 export interface OpeningRecord {
   readonly principal: string;
@@ -14,11 +15,14 @@ export interface OpeningRecord {
   readonly modelDigest: string;
   readonly modelKind: StreamModelKind;
   readonly isResumable: boolean;
+  /** What the probe of the version had found; undefined: its streams have no state. */
+  readonly exactness: Exactness | undefined;
   readonly openedAtMs: number;
 }
 
 export function encodeOpening(record: OpeningRecord): Uint8Array {
-  return Buffer.from(stringifyJson({ ...record }));
+  const { exactness, ...rest } = record;
+  return Buffer.from(stringifyJson({ ...rest, ...(exactness && { exactness: { ...exactness } }) }));
 }
 
 export function decodeOpening(bytes: Uint8Array): OpeningRecord {

@@ -2,6 +2,7 @@
 import { restoredStreamFrom, type StreamEntry } from '@millrace/core';
 import { InferenceError } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
+import { cancelMessage } from './client-link.ts';
 import { decodeEntry } from './entry-codec.ts';
 import type { StreamClock } from './hosted-stream.ts';
 import { decodeOpening } from './opening-record.ts';
@@ -85,8 +86,7 @@ export class StreamDirectory implements StreamControl {
     if (before.ended !== undefined) return before;
     const stream = this.#table.take(id) ?? (await this.#openings.restored(id));
     if (stream === undefined) throw streamNotFound(id);
-    const message = reason === '' ? 'cancelled by an operator' : `cancelled by an operator: ${reason}`;
-    stream.tell({ kind: 'cancelled', link: undefined, message });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('an operator', reason) });
     await stream.whenEnded();
     const status = stream.status();
     if (status.ended !== undefined) return status;
@@ -107,7 +107,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
   const entries: StreamEntry<Uint8Array>[] = [...view.snapshot, ...view.entries].map(decodeEntry);
   const [first] = entries;
   if (first?.kind !== 'opening') return undefined;
-  const { model, version, openedAtMs, modelKind } = decodeOpening(first.payload);
+  const { model, version, openedAtMs, modelKind, exactness } = decodeOpening(first.payload);
   const { pending, finishedInput, outputs, ending } = restoredStreamFrom(entries, modelKind);
   return {
     id: view.stream,
@@ -122,6 +122,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
     acceptedInput: pending.at(-1)?.entry.sequence ?? finishedInput,
     outputs,
     journalBytes: view.bytes,
+    exactness: exactness?.verdict,
     ended: ending && endedFrameFrom(ending),
   };
 }

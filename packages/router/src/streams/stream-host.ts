@@ -23,7 +23,7 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
+import { memoryRefusal, openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 
 export class StreamHost implements StreamGateway {
@@ -55,8 +55,8 @@ export class StreamHost implements StreamGateway {
         if (link.isDetached) return;
         const { resumeAfter, outputCredit = this.#defaultCredit } = open;
         const { isAcknowledging } = options;
-        stream.attach(link.id, link, { resumeAfter, credit: outputCredit, isAcknowledging });
-        link.passTo(stream, this.#defaultCredit);
+        stream.attach(link.id, link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
+        link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
       },
       (error: unknown) => {
         const refusal = openRefusalFrom(error);
@@ -69,7 +69,9 @@ export class StreamHost implements StreamGateway {
 
   async input(id: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame> {
     const stream = await this.#resumed(id, caller);
-    stream.tell(inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec));
+    const event = inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec);
+    if (!stream.claim(event.input.payload?.byteLength ?? 0)) throw memoryRefusal();
+    stream.tell(event);
     const input = await stream.accepted(frame.sequence);
     return { kind: 'accepted', input };
   }
@@ -81,7 +83,7 @@ export class StreamHost implements StreamGateway {
 
   async cancel(id: string, frame: CancelFrame, caller: StreamCaller): Promise<void> {
     const stream = await this.#resumed(id, caller);
-    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage(frame) });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('the client', frame.reason) });
   }
 
   async status(id: string, caller: StreamCaller): Promise<StreamStatus> {

@@ -31,6 +31,13 @@ export function streamDrainingRefusal(): InferenceError {
   return new InferenceError('draining', 'the server is shutting down; open the stream on another server');
 }
 
+export function memoryRefusal(): InferenceError {
+  return new InferenceError(
+    'caller-full',
+    'the streams and requests of this caller hold as much memory as one caller may have now; read and acknowledge outputs, and resume the stream after a pause',
+  );
+}
+
 /** What opening a stream failed with. */
 export function openRefusalFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;

@@ -132,6 +132,7 @@ export class ScriptedGateway implements StreamGateway {
       acceptedInput: 0,
       outputs: 0,
       journalBytes: 0,
+      exactness: undefined,
       ended: undefined,
     };
   }
