@@ -10,6 +10,7 @@ import {
 } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
+import { modelKeyFrom } from '../data-plane/served-model.ts';
 import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
@@ -99,7 +100,8 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs });
+      const label = modelKeyFrom(pin.model.view.name, pin.model.view.version);
+      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, label });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
