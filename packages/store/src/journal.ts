@@ -51,7 +51,7 @@ export interface TakeOverOptions {
   /** When a log that is created expires, in milliseconds since 1970; at most, and unless given, the maximum age from now. */
   readonly expiresAtMs?: number;
   /** What `list` says of a log that is created, without reading it; empty unless given. */
-  readonly label?: string;
+  readonly tag?: string;
 }
 
 /** A log as its owner holds it. All calls take effect in the order in which they are made. */
@@ -109,7 +109,7 @@ export interface StreamLogSummary {
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** As given when it was created; empty also if nothing was ever appended, or everything was trimmed without a snapshot. */
-  readonly label: string;
+  readonly tag: string;
 }
 
 export interface StreamLogView extends StreamLogSummary {

@@ -33,7 +33,7 @@ export function checkLeaseLife(lifeMs: number): void {
   throw new StoreError('lease-invalid', `a lease cannot have ${lifeMs} ms; it must have ${range}`);
 }
 
-export function checkLogNames(stream: string, owner: string, label: string): void {
+export function checkLogNames(stream: string, owner: string, tag: string): void {
   for (const [what, text] of [
     ['id of a stream', stream],
     ['name of an owner', owner],
@@ -41,8 +41,8 @@ export function checkLogNames(stream: string, owner: string, label: string): voi
     const problem = text === '' ? 'is empty' : textProblem(text);
     if (problem !== undefined) throw new StoreError('key-invalid', `the ${what} ${shown(text)} ${problem}`);
   }
-  const problem = textProblem(label);
-  if (problem !== undefined) throw new StoreError('key-invalid', `the label ${shown(label)} ${problem}`);
+  const problem = textProblem(tag);
+  if (problem !== undefined) throw new StoreError('key-invalid', `the tag ${shown(tag)} ${problem}`);
 }
 
 function textProblem(text: string): string | undefined {

@@ -95,7 +95,7 @@ export class StreamHost implements StreamGateway {
   /** The model versions of the streams that an earlier process left and that have not ended, as far as the journal says. */
   async streamedVersions(): Promise<ReadonlySet<ModelKey>> {
     const summaries = await this.#parts.journal.list();
-    return new Set(summaries.flatMap(({ label }) => (label === '' ? [] : [label])));
+    return new Set(summaries.flatMap(({ tag }) => (tag === '' ? [] : [tag])));
   }
 
   /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */

@@ -100,8 +100,8 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const label = modelKeyFrom(pin.model.view.name, pin.model.view.version);
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, label });
+      const tag = modelKeyFrom(pin.model.view.name, pin.model.view.version);
+      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, tag });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {

@@ -7,7 +7,7 @@
 import { crc32 } from 'node:zlib';
 import { StoreError } from '../store-error.ts';
 
-/** Format of the rows; a later one is not read. Heads of format 1 have no label. */
+/** Format of the rows; a later one is not read. Heads of format 1 have no tag. */
 export const journalFormat = 2;
 
 export interface RecordKey {
@@ -31,7 +31,7 @@ export interface LogHead {
   readonly snapshot: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  readonly label: string;
+  readonly tag: string;
 }
 
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
@@ -126,7 +126,7 @@ const headNumbers = 6;
 
 export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
   // Neither has a NUL character.
-  const texts = Buffer.from(`${head.owner}\0${head.label}`);
+  const texts = Buffer.from(`${head.owner}\0${head.tag}`);
   const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + texts.length);
   const { life, epoch, base, snapshot, createdAtMs, expiresAtMs } = head;
   let offset = valueHeadBytes;
@@ -139,7 +139,7 @@ export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
   const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
-  const [owner = '', label = ''] = content
+  const [owner = '', tag = ''] = content
     .subarray(headNumbers * 8)
     .toString()
     .split('\0');
@@ -151,7 +151,7 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
     createdAtMs: content.readDoubleLE(32),
     expiresAtMs: content.readDoubleLE(40),
     owner,
-    label,
+    tag,
   };
 }
 

@@ -66,7 +66,7 @@ export class TableJournal implements Journal {
   }
 
   async takeOver(stream: string, owner: string, options: TakeOverOptions = {}): Promise<StreamLog | undefined> {
-    checkLogNames(stream, owner, options.label ?? '');
+    checkLogNames(stream, owner, options.tag ?? '');
     let taken: OwnedLog | undefined;
     let before: OwnedLog | undefined;
     const request = this.#request((table) => {
@@ -86,7 +86,7 @@ export class TableJournal implements Journal {
   }
 
   #logToTakeOver(table: JournalTable, stream: string, options: TakeOverOptions): IndexedLog | undefined {
-    const { create = false, expectedEpoch, label = '' } = options;
+    const { create = false, expectedEpoch, tag = '' } = options;
     const log = this.#liveLog(stream);
     if (expectedEpoch !== undefined && expectedEpoch !== (log?.head.epoch ?? 0)) return undefined;
     if (log !== undefined || !create) return log;
@@ -97,7 +97,7 @@ export class TableJournal implements Journal {
     const now = this.#clock.now();
     const expiresAtMax = now + this.#room.ageMsMax;
     const expiresAtMs = Math.min(options.expiresAtMs ?? expiresAtMax, expiresAtMax);
-    return this.#index.create(stream, label, now, expiresAtMs);
+    return this.#index.create(stream, tag, now, expiresAtMs);
   }
 
   async peek(stream: string): Promise<StreamLogView | undefined> {
@@ -239,6 +239,6 @@ function fenced(reason: string): StoreError {
 
 function summaryOf({ stream, head, records, snapshot, last, bytes }: IndexedLog): StreamLogSummary {
   const { epoch, owner, base, createdAtMs, expiresAtMs } = head;
-  const label = records.length === 0 && snapshot === undefined ? '' : head.label;
-  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, label };
+  const tag = records.length === 0 && snapshot === undefined ? '' : head.tag;
+  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag };
 }

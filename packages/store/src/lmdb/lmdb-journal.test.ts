@@ -92,7 +92,7 @@ describe('the folder', () => {
     await withJournal(path, async (journal) => expect(await journal.list()).toHaveLength(2));
   });
 
-  test('of format 1, without labels, is read, and is of the present format after that', async () => {
+  test('of format 1, without tags, is read, and is of the present format after that', async () => {
     const path = await writtenPath();
     await change(path, async (rows) => {
       await rows.put(Buffer.from('format'), Buffer.from('journal 1'));
@@ -102,7 +102,7 @@ describe('the folder', () => {
       }
     });
     await withJournal(path, async (journal) => {
-      expect((await journal.list()).map(({ owner: by, label }) => [by, label])).toEqual([
+      expect((await journal.list()).map(({ owner: by, tag }) => [by, tag])).toEqual([
         ['a', ''],
         ['a', ''],
       ]);
