@@ -76,11 +76,6 @@ export function instanceCountOf(groups: readonly InstanceGroup[]): number {
   return groups.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0);
 }
 
-/** All instances are in use, unless there are spares beside them. */
-export function instancesInUseMaxOf(groups: readonly InstanceGroup[], warmSpares: number): number {
-  return warmSpares === 0 ? Number.POSITIVE_INFINITY : instanceCountOf(groups);
-}
-
 function choiceOf(choices: ReadonlyMap<string, GroupChoice>, group: string): GroupChoice {
   return choices.get(group) ?? { priorityMax: Number.POSITIVE_INFINITY, threads: 0 };
 }

@@ -75,7 +75,7 @@ export interface ParameterKind {
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
 export const resumableParameter = 'millrace.resumable';
-export const warmSpareParameter = 'millrace.warm_spare';
+const warmSpareParameter = 'millrace.warm_spare';
 const concurrencyDefault = 32;
 const warmSparesMax = 16;
 

@@ -10,11 +10,10 @@ import {
 } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
-import { modelKeyFrom } from '../data-plane/served-model.ts';
 import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { streamIdWarnings } from './stream-id-warnings.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -100,7 +99,7 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const tag = modelKeyFrom(pin.model.view.name, pin.model.view.version);
+      const tag = journalTagOf(pin.model.view);
       const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, tag });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;

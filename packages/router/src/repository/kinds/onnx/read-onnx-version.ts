@@ -3,7 +3,7 @@ import { resolveModelPolicy } from '@millrace/core';
 import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
 import { Findings } from '../../config-text/findings.ts';
 import { readGpuBatchSizes } from '../../gpu-batch-sizes.ts';
-import { instanceCountOf, instancesInUseMaxOf } from '../../instance-groups.ts';
+import { instanceCountOf } from '../../instance-groups.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
 import { readWarmup } from '../../read-warmup.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
@@ -80,7 +80,7 @@ export async function readOnnxVersion(
       ...(sharing.sharesRuns ? {} : { preferredRows: [], delayMs: 0 }),
       waitMsMax: settings.waitMsMax,
       latencyTargetMs: settings.latencyTargetMs,
-      instancesInUseMax: instancesInUseMaxOf(groups, settings.warmSpares),
+      instancesInUseMax: parts.instancesInUseMax,
     }),
     runner: 'queue',
     ...(sequencing === undefined ? {} : { sequencing }),

@@ -8,7 +8,6 @@ import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
 import { declaredSpecs } from '../../declared-tensor.ts';
-import { instancesInUseMaxOf } from '../../instance-groups.ts';
 import { readAllLabels } from '../../label-file.ts';
 import { resumableParameter } from '../../model-parameters.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
@@ -75,7 +74,7 @@ export async function readPipelineVersion(
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
-      instancesInUseMax: instancesInUseMaxOf(groups, settings.warmSpares),
+      instancesInUseMax: parts.instancesInUseMax,
       isConcurrent: true,
     }),
     runner: 'queue',
