@@ -189,7 +189,7 @@ async function startOn(
   });
 }
 
-/** Their models are loaded first. A journal that cannot be read is reported when streams are taken over. */
+/** Versions that are loaded first. A journal that cannot be read is reported when streams are taken over. */
 async function streamedVersionsOf(host: StreamHost, logger: Logger): Promise<ReadonlySet<string>> {
   try {
     const versions = await host.streamedVersions();

@@ -97,14 +97,15 @@ export class LibraryContents {
   }
 
   /** Brings the wanted revisions in line with what was read. `streamed`: versions that open streams wait for. */
-  apply(streamed: ReadonlySet<ModelKey> = nothing): void {
+  apply(streamed?: ReadonlySet<ModelKey>): void {
     const { loader, isRetried } = this.#parts;
     const read = [...this.#read.keys()].sort(compareText).flatMap((name) => this.#read.get(name) ?? []);
     const plans = plansFrom(read);
     const share = this.#parts.share(read.map(({ definition }) => definition));
     const fresh: Revision[] = [];
     for (const plan of plans.values()) this.#follow(plan, share, fresh);
-    if (fresh.length > 0) loader.want(fresh, isRetried, contextsOf(streamed, plans));
+    const first = streamed === undefined ? noContexts : contextsOf(streamed, plans);
+    if (fresh.length > 0) loader.want(fresh, isRetried, first);
     this.#moving.clear();
     for (const name of this.#readable) loader.tell({ kind: 'unreadable', model: name, versions: [] });
     this.#readable.clear();
@@ -162,7 +163,7 @@ function restrictedTo(read: ReadDefinition, versions: ReadonlySet<string>): Read
   return { ...read, definition: { ...definition, versions: kept } };
 }
 
-const nothing: ReadonlySet<ModelKey> = new Set();
+const noContexts: ReadonlySet<ContextName> = new Set();
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

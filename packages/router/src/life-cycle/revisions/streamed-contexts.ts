@@ -8,7 +8,6 @@ export function contextsOf(
   plans: ReadonlyMap<ContextName, ContextPlan>,
 ): ReadonlySet<ContextName> {
   const contexts = new Set<ContextName>();
-  if (streamed.size === 0) return contexts;
   const add = (isMeant: (model: string, version: string) => boolean): void => {
     for (const plan of plans.values()) {
       if (contexts.has(plan.name)) continue;
