@@ -282,7 +282,9 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
     }
   }
 
+  /** Empty also where there is no order to choose. */
   #modelsInUse(): readonly ModelKey[] {
+    if (this.#models.size < 2) return [];
     const { roster } = this.#parts;
     return this.models.flatMap(({ model }) => (roster.isInUse(model) ? [model.key] : []));
   }
