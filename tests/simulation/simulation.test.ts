@@ -125,6 +125,8 @@ const isLikely: Readonly<Record<string, (weather: Weather) => boolean>> = {
   'a scheduler that takes weights the wrong way round': ({ stampede }) => stampede > 0,
   'a scheduler that gives a worker work that it is too good for': ({ reservedInstance }) => reservedInstance > 0,
   'a scheduler that takes a kill from outside for a crash': ({ crashInRun }) => crashInRun > 0.05,
+  'a keeper that does not know which models streams wait for': ({ streamedModels, modelCount }) =>
+    streamedModels > 0 && modelCount > 1,
   'a keeper that knows no pins': ({ pinned, budgetBytes }) => pinned > 0 && budgetBytes !== Number.POSITIVE_INFINITY,
   'an ensemble whose steps lose the deadline of the caller': ({ ensembleModel }) => ensembleModel > 0,
   'a cache that outlives the revision of its model': ({ cachedModel }) => cachedModel > 0,

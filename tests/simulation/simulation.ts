@@ -15,7 +15,7 @@ import { LibraryReferee } from './referees/library-referee.ts';
 import { JudgedScheduler } from './referees/scheduler/judged-scheduler.ts';
 import { SchedulerReferee } from './referees/scheduler/scheduler-referee.ts';
 import { claimServed } from './referees/served-files.ts';
-import { modelsFor } from './repository/layout.ts';
+import { modelsFor, streamedVersions } from './repository/layout.ts';
 import { SimulatedRepository } from './repository/simulated-repository.ts';
 import { type Deciders, type OpenedShell, openShell, ours } from './shell.ts';
 import { runTimeline } from './world/run-timeline.ts';
@@ -122,7 +122,7 @@ class Simulation {
       loadMsMax: this.#loadMsMax,
       onMade: (context, model) => this.#made.set(context, [...(this.#made.get(context) ?? []), model]),
     });
-    shell.library.start();
+    shell.library.start(streamedVersions(world.weather, models));
     const callers = new Callers(world, shell.dataPlane, this.#callReferee);
     const operator = new Operator(world, shell, this.#callReferee);
     const onDone = (): void => this.#calm(shell, traffic);

@@ -16,6 +16,7 @@ import {
   type Route,
   SliceQueue,
   type StreamGateway,
+  type StreamHost,
   StreamMetrics,
   StreamService,
   startConnectionMetrics,
@@ -135,8 +136,9 @@ async function startOn(
   const rest = restHandler(edgeParts, [...streamRoutes, ...webSocket.routes]);
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
+  const streamed = streams.hasJournal ? await streamedVersionsOf(streams.host, logger) : undefined;
   // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.
-  assembly.library.start();
+  assembly.library.start(streamed);
   const listeners = await openListeners({
     config,
     memory,
@@ -189,6 +191,17 @@ async function startOn(
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     notices: exposureNoticesOf(config),
   });
+}
+
+/** Versions that are loaded first. A journal that cannot be read is reported when streams are taken over. */
+async function streamedVersionsOf(host: StreamHost, logger: Logger): Promise<ReadonlySet<string>> {
+  try {
+    const versions = await host.streamedVersions();
+    if (versions.size > 0) logger.info({ models: [...versions] }, 'models of open streams are loaded first');
+    return versions;
+  } catch {
+    return new Set();
+  }
 }
 
 interface EdgeParts {

@@ -13,6 +13,8 @@ interface RevisionRecord {
   readonly id: RevisionId;
   readonly context: ContextRecord;
   readonly models: readonly ServedModel[];
+  /** Streams waited for it when it was first wanted. */
+  readonly hasOpenStreams: boolean;
   /** As the keeper was last told. */
   bytes: number;
   phase: 'out' | 'loading' | 'in' | 'retiring' | 'unloading';
@@ -38,6 +40,9 @@ interface WaiterRecord {
   readonly context: ContextName;
   readonly deadlineAt: number;
 }
+
+/** How long streams keep other loads waiting, at most. */
+const headStartMs = 5000;
 
 export interface LibraryLimits {
   readonly budgetBytes: number;
@@ -75,6 +80,7 @@ export class LibraryReferee {
   /** What the workers of a revision held when they were last heard of. */
   readonly #resident = new Map<RevisionId, number>();
   #wakeAt = Number.POSITIVE_INFINITY;
+  #headStartEndsAt = Number.NEGATIVE_INFINITY;
   #isEnding: boolean = false;
 
   constructor(parts: LibraryRefereeParts) {
@@ -114,7 +120,7 @@ export class LibraryReferee {
   }
 
   judge(event: KeeperEvent, actions: readonly KeeperAction[], nowMs: number): void {
-    this.#note(event);
+    this.#note(event, nowMs);
     for (const action of actions) this.#judge(action, nowMs);
     for (const [waiter, { deadlineAt, context }] of this.#waiters) {
       claim(deadlineAt > nowMs, `waiter ${waiter} for ${context} waits after its deadline`);
@@ -176,10 +182,13 @@ export class LibraryReferee {
     }
   }
 
-  #note(event: KeeperEvent): void {
+  #note(event: KeeperEvent, nowMs: number): void {
     switch (event.kind) {
       case 'wanted':
-        for (const wanted of event.revisions) this.#wanted(wanted);
+        for (const wanted of event.revisions) {
+          this.#wanted(wanted);
+          if (wanted.hasOpenStreams) this.#headStartEndsAt = nowMs + headStartMs;
+        }
         break;
       case 'kept': {
         const context = this.#contexts.get(event.context);
@@ -233,11 +242,12 @@ export class LibraryReferee {
     }
   }
 
-  #wanted({ context: name, revision: id, bytesExpected }: EventOf<'wanted'>['revisions'][number]): void {
+  #wanted(wanted: EventOf<'wanted'>['revisions'][number]): void {
+    const { context: name, revision: id, bytesExpected, hasOpenStreams } = wanted;
     const context = this.#contextOf(name);
     const bytes = context.bytesMeasured ?? bytesExpected;
     const models = this.#parts.takeMade(name);
-    const revision: RevisionRecord = { id, context, models, bytes, phase: 'out', hasFailed: false };
+    const revision: RevisionRecord = { id, context, models, hasOpenStreams, bytes, phase: 'out', hasFailed: false };
     this.#revisions.set(id, revision);
     context.wanted = revision;
     context.latest = revision;
@@ -269,7 +279,7 @@ export class LibraryReferee {
     const { context, id } = revision;
     switch (action.kind) {
       case 'load':
-        this.#judgeLoad(revision);
+        this.#judgeLoad(revision, nowMs);
         break;
       case 'serve':
         claim(
@@ -323,9 +333,10 @@ export class LibraryReferee {
   }
 
   /** What is in memory is within the budget, save for this one load; pins may take more. */
-  #judgeLoad(revision: RevisionRecord): void {
+  #judgeLoad(revision: RevisionRecord, nowMs: number): void {
     const { budgetBytes, hasPins, loadsMax } = this.#parts.limits;
     claim(revision.phase === 'out', `revision ${revision.id} is loaded while it is ${revision.phase}`);
+    this.#judgeOrder(revision, nowMs);
     const used = this.#usedBytes();
     claim(hasPins || used <= budgetBytes, `a load is added to ${used} bytes under a budget of ${budgetBytes}`);
     revision.phase = 'loading';
@@ -334,6 +345,14 @@ export class LibraryReferee {
     this.#resident.delete(revision.id);
     const loads = [...this.#revisions.values()].filter(({ phase }) => phase === 'loading').length;
     claim(loads <= loadsMax, `${loads} loads are in progress`);
+  }
+
+  /** At first, what nobody waits for is not loaded beside what streams wait for. */
+  #judgeOrder({ id, context, hasOpenStreams }: RevisionRecord, nowMs: number): void {
+    if (hasOpenStreams || nowMs >= this.#headStartEndsAt || context.isPinned) return;
+    if ([...this.#waiters.values()].some((waiter) => waiter.context === context.name)) return;
+    const ahead = [...this.#revisions.values()].find((one) => one.hasOpenStreams && one.phase === 'loading');
+    claim(ahead === undefined, `revision ${id} is loaded beside ${ahead?.id}, which streams wait for`);
   }
 
   /** What was evicted and is no longer wanted is not available any more, also while it drains. */

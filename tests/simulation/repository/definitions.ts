@@ -60,6 +60,7 @@ export function definitionOf(
     instanceGroups: [],
     placements: placements.map((priorityMax) => ({ group: name, gpu: undefined, priorityMax, threads: 0 })),
     instanceCount: placements.length,
+    warmSpares: 0,
     threads: 1,
     isSpinning: false,
     cache: cache === 'none' ? undefined : { isShared: cache === 'all' },

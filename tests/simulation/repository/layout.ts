@@ -1,5 +1,6 @@
 /** Which models a world has, of which kinds and in which versions, and what shares worker processes. */
 import type { SimulatedWorld } from '../world/simulated-world.ts';
+import type { Weather } from '../world/weather.ts';
 
 /** `sequence`: it keeps state from one step to the next; `decoupled`: it gives any number of answers to a request. */
 export type SimulatedKind = 'plain' | 'sequence' | 'ensemble' | 'decoupled';
@@ -36,6 +37,19 @@ const plain: Omit<WorldModel, 'name'> = {
   steps: [],
   callee: undefined,
 };
+
+/** The versions that streams of an earlier process wait for. */
+export function streamedVersions(
+  { streamedModels }: Pick<Weather, 'streamedModels'>,
+  models: readonly WorldModel[],
+): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const [index, { name }] of models.entries()) {
+    if ((streamedModels & (1 << index)) === 0) continue;
+    for (let version = 1; version <= versionsMax; version++) keys.add(`${name}:${version}`);
+  }
+  return keys;
+}
 
 export function modelsFor(world: SimulatedWorld): readonly WorldModel[] {
   const { random, weather } = world;

@@ -106,6 +106,8 @@ export interface Weather {
   readonly timedQueue: number;
   readonly boundedLevel: number;
   readonly queueTimeoutRequest: number;
+  /** The bits of the models that streams of an earlier process wait for at the start. */
+  readonly streamedModels: number;
   /** One request in so many must not share a batch; 0: none. */
   readonly aloneEvery: number;
 }
@@ -200,9 +202,12 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     boundedLevel: trouble(0.2),
     queueTimeoutRequest: trouble(0.3),
     aloneEvery: 0,
+    streamedModels: 0,
   };
   if (rare.chance(0.12)) return { ...weather, ...crowd };
-  return rare.chance(0.25) ? { ...weather, aloneEvery: rare.integer(2, 6) } : weather;
+  const aloneEvery = rare.chance(0.25) ? rare.integer(2, 6) : 0;
+  const streamedModels = rare.chance(0.2) ? rare.integer(1, 15) : 0;
+  return { ...weather, aloneEvery, streamedModels };
 }
 
 /** Two models that contend for their workers, and nothing else: how they share shows only over many batches. */

@@ -9,6 +9,8 @@ function modelsThat(refusal: InferenceError): LiveStreamModels {
     },
     models: {
       takeModel: () => undefined,
+      takeServed: () => undefined,
+      onChange: () => () => {},
       mustKnow: () => {
         throw refusal;
       },

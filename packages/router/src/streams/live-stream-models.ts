@@ -8,12 +8,13 @@ import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
+import { ModelWaits } from './model-waits.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 
 export interface LiveStreamModelsParts {
   readonly inference: Pick<Inference, 'resolved'>;
-  readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel'>;
+  readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel' | 'takeServed' | 'onChange'>;
   /** Of the files of a model. */
   readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
   readonly exactness: Pick<ModelExactness, 'of'>;
@@ -23,9 +24,11 @@ export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
   /** One for all streams of a version. */
   readonly #streamModels = new WeakMap<ModelView, StreamModel>();
+  readonly #waits: ModelWaits;
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
+    this.#waits = new ModelWaits(parts.models);
   }
 
   async pin(context: string, onRetired: () => void): Promise<StreamPin> {
@@ -58,6 +61,10 @@ export class LiveStreamModels implements StreamModels {
     const { models } = this.#parts;
     const known = models.takeModel(model, version) ?? this.#unlessUnknown(() => models.mustKnow(model, version));
     return known && (await this.#pinned(known, onRetired));
+  }
+
+  onServed(model: string, version: string, callback: () => void): () => void {
+    return this.#waits.add(model, version, callback);
   }
 
   /** Files that cannot be read now may be readable later: the stream waits for that, and ends only if its version is gone. */

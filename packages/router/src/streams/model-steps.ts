@@ -1,6 +1,7 @@
 /**
- * Runs the steps of a stream on the data plane. A step that is refused for want of capacity, or because its model is being
- * loaded, is asked again after growing pauses: a stream waits where a single request would be refused.
+ * Runs the steps of a stream on the data plane. A step that is refused for want of capacity is asked again after growing
+ * pauses, and one whose model is being loaded as soon as that takes requests: a stream waits where a single request would be
+ * refused.
  */
 import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
 import { Cancellation, errorCatalogue, InferenceError, type Tensor } from '@millrace/protocol';
@@ -11,7 +12,7 @@ import type { Inference } from '../data-plane/inference.ts';
 import { sharesSteps } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
-import type { StreamPin } from './stream-models.ts';
+import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 
 export interface ModelStepsParts {
@@ -19,6 +20,7 @@ export interface ModelStepsParts {
   readonly clock: Clock;
   readonly codec: PayloadCodec;
   readonly observer: Pick<StreamObserver, 'stepPostponed' | 'workerLost'>;
+  readonly models: Pick<StreamModels, 'onServed'>;
 }
 
 /** A step as the machine asks for it. */
@@ -125,12 +127,25 @@ export class ModelSteps {
           return;
         }
         this.#parts.observer.stepPostponed();
-        running.cancelPause = this.#parts.clock.after(pauseMs, () => {
-          running.cancelPause = undefined;
-          this.#ask(asked, running, request, Math.min(2 * pauseMs, pauseMsMax));
-        });
+        this.#askLater(asked, running, request, pauseMs);
       },
     );
+  }
+
+  #askLater(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
+    const { clock, models } = this.#parts;
+    const { model, version } = request.target;
+    const askAgain = (nextPauseMs: number): void => {
+      running.cancelPause?.();
+      this.#ask(asked, running, request, nextPauseMs);
+    };
+    const cancelTimer = clock.after(pauseMs, () => askAgain(Math.min(2 * pauseMs, pauseMsMax)));
+    const stopWaiting = models.onServed(model, version, () => askAgain(pauseMsMin));
+    running.cancelPause = () => {
+      running.cancelPause = undefined;
+      cancelTimer();
+      stopWaiting();
+    };
   }
 
   #give(step: StreamStepId, answer: InferAnswer): void {

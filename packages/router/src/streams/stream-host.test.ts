@@ -118,6 +118,8 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
     return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: found, exactness, release };
   };
   const alarms: (() => void)[] = [];
+  /** Steps that wait for the model to be served. */
+  const waits = new Set<() => void>();
   const seen: string[] = [];
   const observer = new Proxy({} as StreamObserver, {
     get:
@@ -151,6 +153,10 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
         if (pins.digest === 'unreadable') throw new InferenceError('model-not-ready', 'its files cannot be read');
         return pins.digest === '' ? undefined : pin(onRetired);
       },
+      onServed: (_model, _version, callback) => {
+        waits.add(callback);
+        return () => waits.delete(callback);
+      },
     },
     inference: { inferMany: model.inferMany },
     codec: {
@@ -162,7 +168,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
     observer,
     memory: new StreamHoldings({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
   });
-  return { host, model, journal, pins, alarms, seen, time };
+  return { host, model, journal, pins, alarms, waits, seen, time };
 }
 
 interface Client {
@@ -312,6 +318,17 @@ test('streams of an earlier process are taken over at the start', async () => {
   expect(await host.directory.stream('a-stream')).toMatchObject({ isOwned: true, model: 'sum', version: '1' });
 });
 
+test('the models of streams that an earlier process left are known before the streams are taken over', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  expect(await before.host.streamedVersions()).toEqual(new Set());
+  clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  const { host } = hostOn(journal);
+  expect(await host.streamedVersions()).toEqual(new Set(['sum:1']));
+  expect(host.counts).toEqual({ attached: 0, detached: 0, ended: 0 });
+});
+
 test('a stream whose model has other files, or none, ends with the reason', async () => {
   for (const [digest, code] of [
     ['files-2', 'model-changed'],
@@ -446,6 +463,35 @@ test('a step that finds no capacity is asked again, and the stream goes on', asy
   for (const alarm of alarms.splice(0)) alarm();
   await settle();
   expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
+test('a step whose model is loading is asked again when that is served, before its pause has passed', async () => {
+  const { host, model, waits } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('model-not-ready', 'the model is loading'));
+  await settle();
+  expect([model.asked.length, waits.size]).toEqual([0, 1]);
+  model.isHeld = false;
+  for (const served of [...waits]) served();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+  expect(waits.size).toBe(0);
+});
+
+test('a step that is cancelled waits for its model no longer', async () => {
+  const { host, model, waits } = hostOn();
+  model.isHeld = true;
+  const { link } = clientOf(host, {});
+  link.input(input(1, 7));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('model-not-ready', 'the model is loading'));
+  await settle();
+  link.cancel({ kind: 'cancel', reason: '' });
+  await settle();
+  expect([model.asked.length, waits.size]).toEqual([0, 0]);
 });
 
 test('a journal that is full while an input is on its way ends the stream after that input', async () => {

@@ -2,6 +2,7 @@
  * The durable streams of this router, as edges and operators use them. How streams are found and made is in
  * stream-openings.ts, what happens to one in hosted-stream.ts.
  */
+import type { ModelKey } from '@millrace/core';
 import type {
   AcceptedFrame,
   AcknowledgeFrame,
@@ -25,6 +26,9 @@ import type {
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
 import { memoryRefusal, openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
+
+/** Streams that are taken over at once: they share commits of the journal, and a client that comes back waits for no more. */
+const restoresMax = 64;
 
 export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
@@ -90,18 +94,27 @@ export class StreamHost implements StreamGateway {
     return (await this.#resumed(id, caller)).status();
   }
 
+  /** The model versions of the streams that an earlier process left and that have not ended, as far as the journal says. */
+  async streamedVersions(): Promise<ReadonlySet<ModelKey>> {
+    const summaries = await this.#parts.journal.list();
+    return new Set(summaries.flatMap(({ tag }) => (tag === '' ? [] : [tag])));
+  }
+
   /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */
   async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
-    const summaries = await this.#parts.journal.list();
+    const waiting = (await this.#parts.journal.list()).values();
     let restored = 0;
-    for (const { stream: id } of summaries) {
-      if (this.#isDraining) break;
-      try {
-        if ((await this.#openings.restored(id)) !== undefined) restored += 1;
-      } catch (error) {
-        onFailed(id, openRefusalFrom(error));
+    const restoreSome = async (): Promise<void> => {
+      for (const { stream: id } of waiting) {
+        if (this.#isDraining) return;
+        try {
+          if ((await this.#openings.restored(id)) !== undefined) restored += 1;
+        } catch (error) {
+          onFailed(id, openRefusalFrom(error));
+        }
       }
-    }
+    };
+    await Promise.all(Array.from({ length: restoresMax }, restoreSome));
     return restored;
   }
 

@@ -26,4 +26,6 @@ export interface StreamModels {
    * `InferenceError` when that cannot be told now.
    */
   pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined>;
+  /** Calls back once, when the version begins to take requests; returns a function that cancels. */
+  onServed(model: string, version: string, callback: () => void): () => void;
 }

@@ -7,7 +7,7 @@ import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -93,7 +93,8 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs });
+      const tag = journalTagOf(pin.model.view);
+      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, tag });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {

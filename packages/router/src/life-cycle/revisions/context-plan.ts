@@ -46,7 +46,7 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
       gatherings.set(name, gathering);
       gathering.members.push({ definition, version });
       gathering.identities.push(`${key} ${identityOf(one, version)}`);
-      gathering.workers = Math.max(gathering.workers, definition.instanceCount);
+      gathering.workers = Math.max(gathering.workers, workersOf(definition));
       gathering.bytes += fingerprint.versions.get(version.version)?.bytes ?? 0;
     }
   }
@@ -58,6 +58,10 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
     plans.set(name, { name, lane, workers, members, identity, fileBytes: bytes, bytesExpected });
   }
   return plans;
+}
+
+function workersOf({ lane, instanceCount, warmSpares }: ModelDefinition): number {
+  return lane === 'inline' ? instanceCount : instanceCount + warmSpares;
 }
 
 /** Leaves out the number of instances and the choice of versions, which change without a new load. */
