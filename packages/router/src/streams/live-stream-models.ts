@@ -4,7 +4,7 @@ import { InferenceError } from '@millrace/protocol';
 import { noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
-import type { ServedModel } from '../data-plane/served-model.ts';
+import type { ModelSource, ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -15,6 +15,9 @@ export interface LiveStreamModelsParts {
   /** Of the files of a model. */
   readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
 }
+
+/** Instead of a digest: other files are there by now, so a later process never finds those that the stream is pinned to. */
+const replacedFiles = 'replaced';
 
 export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
@@ -73,7 +76,7 @@ export class LiveStreamModels implements StreamModels {
     // Held first: the files are read while the version may be replaced.
     const release = served.streams.hold(onRetired);
     try {
-      const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
+      const digest = served.source === undefined ? '' : await this.#digestOf(served.source);
       return { model: this.#streamModelOf(served.view), revision: served, digest, release };
     } catch (error) {
       release();
@@ -82,6 +85,13 @@ export class LiveStreamModels implements StreamModels {
         `the files of ${served.key} cannot be read: ${(error as Error).message}`,
       );
     }
+  }
+
+  /** Of the files that were loaded. */
+  async #digestOf(source: ModelSource): Promise<string> {
+    const digest = await this.#parts.digestOf(source);
+    // Asked afterwards: the files may also have changed while they were read.
+    return (await source.isUnchanged()) ? digest : replacedFiles;
   }
 
   #streamModelOf(view: ModelView): StreamModel {

@@ -23,7 +23,7 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
+import { openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 
 export class StreamHost implements StreamGateway {
@@ -119,7 +119,7 @@ export class StreamHost implements StreamGateway {
   }
 
   /** A stream that a call beside its connection names. */
-  async #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
+  #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
     const resume: OpenFrame = {
       kind: 'open',
       streamId: id,
@@ -129,6 +129,6 @@ export class StreamHost implements StreamGateway {
       resumeAfter: 0,
       protocolVersions: [],
     };
-    return this.#opened(resume, caller);
+    return orRefused(this.#opened(resume, caller));
   }
 }

@@ -32,7 +32,7 @@ export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock' | 'ob
 
 /** A stream of this router: new, or found in the journal. */
 interface FoundStream
-  extends Pick<HostedStreamParts, 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
+  extends Pick<HostedStreamParts, 'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
   /** Undefined: its model is gone, and it is about to end. */
   readonly pin: StreamPin | undefined;
   readonly caller: string;
@@ -99,7 +99,12 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs });
+      // The log outlives the stream, so that its end can be written and be asked for.
+      const log = await journal.takeOver(id, this.#owner, {
+        create: true,
+        expectedEpoch,
+        expiresAtMs: expiresAtMs + settings.resumeWindowMs,
+      });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
@@ -116,7 +121,7 @@ export class StreamOpenings {
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
         kind: 'opening',
         payload: encodeOpening(opening),
-        expiresAt: log.expiresAtMs,
+        expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
       stream = this.#hosted({
@@ -126,6 +131,7 @@ export class StreamOpenings {
         machine,
         pin,
         caller,
+        expiresAtMs,
         warnings: open.streamId === undefined ? noWarnings : streamIdWarnings(open.streamId),
         isRestored: false,
       });
@@ -176,12 +182,22 @@ export class StreamOpenings {
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
-    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: noWarnings, isRestored: true });
+    stream = this.#hosted({
+      id,
+      opening,
+      expiresAtMs: first.expiresAt,
+      log,
+      machine,
+      pin,
+      caller: '',
+      warnings: noWarnings,
+      isRestored: true,
+    });
     return stream;
   }
 
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
-    const { id, log } = found;
+    const { id } = found;
     const { clock, observer } = this.#parts;
     const steps = new ModelSteps(this.#parts, pin, caller, {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
@@ -195,8 +211,7 @@ export class StreamOpenings {
       this.#table.remove(id);
       this.#table.giveRoom(caller);
     };
-    const { expiresAtMs } = log;
-    const stream = new HostedStream({ ...found, expiresAtMs, steps, clock, observer, onEnded, onOver });
+    const stream = new HostedStream({ ...found, steps, clock, observer, onEnded, onOver });
     this.#table.add(id, stream);
     stream.perform();
     return stream;

@@ -67,7 +67,8 @@ export class ScriptedLibrary {
   /** Applies a definition as if the model's folder had just been read; `fingerprint` stands for its files. */
   read(definition: ModelDefinition, fingerprint: string): void {
     const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
-    const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
+    const print = { text: fingerprint, versions };
+    const one = { definition, fingerprint: print, fingerprintNow: async () => print, generation: 1 };
     this.contents.put(definition.name, [], one);
     this.contents.apply();
   }
