@@ -5,6 +5,9 @@ import type { Timeline } from '../world/timeline.ts';
 import type { SimulatedValue } from './reference-run.ts';
 import type { StreamWeather } from './stream-weather.ts';
 
+/** How the connections of a world behave. */
+export type ConnectionWeather = Pick<StreamWeather, 'faultsUntil' | 'isUnordered' | 'linkMsMax' | 'lossShare'>;
+
 export type ClientFrame =
   | { readonly kind: 'input'; readonly input: ArrivedInput<SimulatedValue> }
   | { readonly kind: 'acknowledge'; readonly output: number; readonly credit: FlowCredit }
@@ -23,7 +26,7 @@ export class SimulatedConnection {
   readonly server: ConnectionEnd<ClientFrame>;
   readonly #timeline: Timeline;
   readonly #random: SimulationRandom;
-  readonly #weather: StreamWeather;
+  readonly #weather: ConnectionWeather;
   #isOpen: boolean = true;
   #toClientAt = 0;
   #toServerAt = 0;
@@ -32,7 +35,7 @@ export class SimulatedConnection {
     id: number,
     client: ConnectionEnd<LinkFrame<SimulatedValue>>,
     server: ConnectionEnd<ClientFrame>,
-    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: StreamWeather },
+    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: ConnectionWeather },
   ) {
     this.id = id;
     this.client = client;
