@@ -48,8 +48,6 @@ export interface ShellSeams {
   readonly source: ModelLibraryParts['source'];
   readonly streamHost: StreamHostParts;
   readonly streamGateway: StreamGateway;
-  /** Whether a process that no longer has the journal can write to it. */
-  readonly streamProcess: { readonly isFenced: boolean };
 }
 
 /** Puts something with a bug in the place of a seam. */

@@ -27,7 +27,7 @@ export interface HostedStreamsParts {
   readonly models: readonly WorldModel[];
   readonly repository: SimulatedRepository;
   readonly isUnserved: (model: string) => boolean;
-  readonly seams: Pick<BentSeams, 'streamGateway' | 'streamHost' | 'streamProcess'>;
+  readonly seams: Pick<BentSeams, 'streamGateway' | 'streamHost'>;
 }
 
 export class HostedStreams {
@@ -42,8 +42,7 @@ export class HostedStreams {
   constructor(parts: HostedStreamsParts) {
     this.#parts = parts;
     const { world, weather } = parts;
-    const isUnfenced = parts.seams.streamProcess?.({ isFenced: true }).isFenced === false;
-    this.#disk = new SimulatedDisk(world, weather.commitMsMax, isUnfenced);
+    this.#disk = new SimulatedDisk(world, weather.commitMsMax);
   }
 
   start(): void {
@@ -145,11 +144,11 @@ export class HostedStreams {
     world.note('process of the stream host', how);
     world.count(`streams: process ${how}`);
     this.#host = undefined;
+    for (const stream of this.#streams.values()) stream.lost(host);
     const { process, connections } = host;
     const end = (): void => {
       process.die();
       for (const connection of connections) connection.cut();
-      for (const stream of this.#streams.values()) stream.lost();
     };
     if (how === 'dies') end();
     else {

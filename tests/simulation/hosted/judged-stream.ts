@@ -57,8 +57,8 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #expiresAtMs = Number.POSITIVE_INFINITY;
   /** Of its last owner. */
   #epoch = 0;
-  /** Links that are open, and when there was last one. */
-  #links = 0;
+  /** Links that are open by their process, and when there was last one. */
+  readonly #links = new Map<object, number>();
   #linkedAtMs = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   /** A process has taken it over since it was opened. */
@@ -133,7 +133,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
       Array.from({ length: weather.inputs }, (_, index) => firstQuestion + index + 1).some(isSo);
     switch (code) {
       case 'cancelled':
-        return this.#links === 0 && nowMs >= this.#linkedAtMs + resumeWindowMs - timerMs;
+        return this.#links.size === 0 && nowMs >= this.#linkedAtMs + resumeWindowMs - timerMs;
       case 'inference-failed':
         return some((question) => truth.hasFailed(question));
       case 'poison-request':
@@ -209,18 +209,20 @@ export class JudgedStream implements StreamScript, LogWatcher {
     this.#refusedAtMs = this.#world.nowMs;
   }
 
-  linked(): void {
-    this.#links += 1;
+  linked(host: object): void {
+    this.#links.set(host, (this.#links.get(host) ?? 0) + 1);
   }
 
-  unlinked(): void {
-    this.#links -= 1;
-    this.#linkedAtMs = this.#world.nowMs;
+  unlinked(host: object): void {
+    const links = this.#links.get(host);
+    if (links === undefined) return;
+    if (links > 1) this.#links.set(host, links - 1);
+    else this.lost(host);
   }
 
-  /** The process that has its links died: it counts the time without a client from when another has restored it. */
-  lost(): void {
-    this.#linkedAtMs = this.#world.nowMs;
+  /** The process is replaced: the next one counts the time without a client from when it has restored the stream. */
+  lost(host: object): void {
+    if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
   }
 
   /** What the host sends to a link, as clients and the referee read it. */
@@ -259,13 +261,14 @@ export class JudgedStream implements StreamScript, LogWatcher {
       draining: true,
       'invalid-request': false,
       'journal-full': this.#weather.logEntriesMax < Number.POSITIVE_INFINITY,
-      'journal-unavailable': this.#weather.unknownMs < Number.POSITIVE_INFINITY,
+      // A process that was replaced cannot read it either.
+      'journal-unavailable': this.#weather.unknownMs < Number.POSITIVE_INFINITY || this.#weather.zombieShare > 0,
       'model-not-ready': true,
       'output-expired': true,
       'stream-conflict': isOver,
       'stream-expired': isOver,
       'stream-not-found': isOver,
-      'stream-superseded': this.plan.weather.clients > 1 || this.#links > 1,
+      'stream-superseded': [...this.#links.values()].some((links) => links > 1),
       'too-many-streams': true,
       'unknown-model': !this.isOpened,
     };

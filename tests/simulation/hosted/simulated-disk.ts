@@ -12,16 +12,13 @@ export class SimulatedDisk {
   readonly rows = new MemoryJournalHost();
   readonly world: SimulatedWorld;
   readonly commitMsMax: number;
-  /** A planted bug: a process that no longer has it may write. */
-  readonly isUnfenced: boolean;
   owner: DiskOfProcess | undefined;
   /** The next commit fails, and nobody knows what was kept. */
   isNextUnknown: boolean = false;
 
-  constructor(world: SimulatedWorld, commitMsMax: number, isUnfenced: boolean) {
+  constructor(world: SimulatedWorld, commitMsMax: number) {
     this.world = world;
     this.commitMsMax = commitMsMax;
-    this.isUnfenced = isUnfenced;
   }
 
   /** The process that had it before is fenced off. */
@@ -63,7 +60,7 @@ export class DiskOfProcess implements JournalHost {
   }
 
   get #isOwner(): boolean {
-    return this.#disk.isUnfenced || this.#disk.owner === this;
+    return this.#disk.owner === this;
   }
 
   #commit(action: Commit, settle: Settle): void {

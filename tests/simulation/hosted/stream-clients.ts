@@ -142,7 +142,7 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
     world.note('stream is asked for', { ...open, link: connection.id });
     referee.noteAcknowledged(resumeAfter);
     this.#isLinked = true;
-    stream.linked();
+    stream.linked(host);
     this.#link = host.gateway.attach(
       open,
       plan.caller,
@@ -197,7 +197,7 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
   }
 
   #unlink(): void {
-    if (this.#isLinked) this.#parts.stream.unlinked();
+    if (this.#isLinked && this.#host !== undefined) this.#parts.stream.unlinked(this.#host);
     this.#isLinked = false;
   }
 

@@ -31,14 +31,21 @@ test('a version whose files cannot be read now is refused, and not taken for gon
 
 test('a version whose files were replaced after it was loaded has no digest that a later process could find', async () => {
   const model = servedModel([], [], { name: 'counter' });
-  const files = { isUnchanged: true };
-  model.source = { path: '/models/counter/1', isUnchanged: async () => files.isUnchanged };
+  const replaced = servedModel([], [], { name: 'counter', version: '2' });
+  let reads = 0;
+  model.source = { path: '/models/counter/1', isUnchanged: async () => true };
+  replaced.source = { path: '/models/counter/2', isUnchanged: async () => false };
   const models = new LiveStreamModels({
     inference: { resolved: (request) => request },
-    models: { takeModel: () => model, mustKnow: () => model },
-    digestOf: async () => 'digest of what is there now',
+    models: { takeModel: () => replaced, mustKnow: () => model },
+    digestOf: async () => {
+      reads += 1;
+      return 'what is there now';
+    },
   });
-  expect((await models.pin('counter', () => {})).digest).toBe('digest of what is there now');
-  files.isUnchanged = false;
-  expect((await models.pin('counter', () => {})).digest).toBe('replaced');
+  expect((await models.pin('counter', () => {})).digest).toBe('what is there now');
+  expect((await models.pinAgain('counter', '2', () => {}))?.digest).toBe('replaced');
+  // The files of a revision are read once.
+  expect((await models.pin('counter', () => {})).digest).toBe('what is there now');
+  expect(reads).toBe(2);
 });

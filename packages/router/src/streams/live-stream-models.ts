@@ -4,7 +4,7 @@ import { InferenceError } from '@millrace/protocol';
 import { noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
-import type { ModelSource, ServedModel } from '../data-plane/served-model.ts';
+import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -23,6 +23,8 @@ export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
   /** One for all streams of a version. */
   readonly #streamModels = new WeakMap<ModelView, StreamModel>();
+  /** Of the files that a revision was loaded from: other files make another revision. */
+  readonly #digests = new WeakMap<ServedModel, string>();
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
@@ -76,7 +78,7 @@ export class LiveStreamModels implements StreamModels {
     // Held first: the files are read while the version may be replaced.
     const release = served.streams.hold(onRetired);
     try {
-      const digest = served.source === undefined ? '' : await this.#digestOf(served.source);
+      const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
       return { model: this.#streamModelOf(served.view), revision: served, digest, release };
     } catch (error) {
       release();
@@ -87,11 +89,14 @@ export class LiveStreamModels implements StreamModels {
     }
   }
 
-  /** Of the files that were loaded. */
-  async #digestOf(source: ModelSource): Promise<string> {
-    const digest = await this.#parts.digestOf(source);
+  async #digestOf(served: ServedModel): Promise<string> {
+    const { source } = served;
+    if (source === undefined) return '';
+    const found = await this.#parts.digestOf(source);
     // Asked afterwards: the files may also have changed while they were read.
-    return (await source.isUnchanged()) ? digest : replacedFiles;
+    const digest = (await source.isUnchanged()) ? found : replacedFiles;
+    this.#digests.set(served, digest);
+    return digest;
   }
 
   #streamModelOf(view: ModelView): StreamModel {
