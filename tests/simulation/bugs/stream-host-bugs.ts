@@ -110,11 +110,6 @@ function neverWakes(real: Host): Host {
   return { ...real, clock: { ...real.clock, alarm: () => () => {} } };
 }
 
-/** The deadline of an input and the times of the stream are taken for times of the other clock. */
-function confusesClocks(real: Host): Host {
-  return { ...real, clock: { ...real.clock, wallNow: () => real.clock.now() } };
-}
-
 /** Whoever knows the id of a stream gets it. */
 function knowsNoPrincipals(real: ShellSeams['streamGateway']): ShellSeams['streamGateway'] {
   return {
@@ -171,7 +166,6 @@ export const streamHostBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<st
   ['a stream host that trusts any files', { seams: { streamHost: trustsAnyFiles } }],
   ['a stream host that forgets the state of its models', { seams: { streamHost: forgetsState } }],
   ['a stream host that is never woken', { seams: { streamHost: neverWakes } }],
-  ['a stream host that knows one clock only', { seams: { streamHost: confusesClocks } }],
   ['a stream host that knows no principals', { seams: { streamGateway: knowsNoPrincipals } }],
   ['a stream host that does not hear of lost links', { seams: { streamGateway: hearsNoLostLinks } }],
   ['a stream host that accepts inputs too early', { seams: { streamGateway: acceptsTooEarly } }],
