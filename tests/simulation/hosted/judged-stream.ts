@@ -18,7 +18,7 @@ import { longLifeMs, type StreamHostWeather } from '../world/stream-host-weather
 import { claim } from '../world/truth.ts';
 import { wallOffsetMs } from './host-process.ts';
 import type { LogWatcher } from './judged-journal.ts';
-import { kindOf, type StreamPlan } from './stream-plan.ts';
+import { type HostedStreamPlan, streamKindOf } from './stream-plan.ts';
 import { comparableEntry, inputPayload, makerOf, outputHash, outputValue, tensorValue } from './stream-values.ts';
 
 /** Timers fire up to a millisecond early. */
@@ -29,7 +29,7 @@ const refusalMsMax = 1100;
 const quietMs = 15_000;
 
 export interface JudgedStreamParts {
-  readonly plan: StreamPlan;
+  readonly plan: HostedStreamPlan;
   readonly world: SimulatedWorld;
   readonly weather: StreamHostWeather;
   readonly repository: SimulatedRepository;
@@ -38,7 +38,7 @@ export interface JudgedStreamParts {
 }
 
 export class JudgedStream implements StreamScript, LogWatcher {
-  readonly plan: StreamPlan;
+  readonly plan: HostedStreamPlan;
   readonly config: StreamScript['config'];
   readonly isAcknowledging: boolean;
   readonly isDivergent = false;
@@ -72,7 +72,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
     this.#isUnserved = isUnserved;
     this.isAcknowledging = plan.isAcknowledging;
     const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax } = weather.settings;
-    const model = kindOf(plan.model);
+    const model = streamKindOf(plan.model);
     const isResumable = model !== 'decoupled' || plan.model.isResumable;
     this.config = { model, isResumable, resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax };
     this.referee = new StreamReferee(this, new Map());

@@ -9,7 +9,7 @@ import type { StreamHostWeather } from '../world/stream-host-weather.ts';
 import type { Truth } from '../world/truth.ts';
 import type { Weather } from '../world/weather.ts';
 
-export interface StreamPlan {
+export interface HostedStreamPlan {
   readonly id: string;
   readonly caller: StreamCaller;
   readonly model: WorldModel;
@@ -32,7 +32,7 @@ export interface StreamPlan {
 const questionMin = 500_000;
 const questionsPerStream = 100;
 
-export function kindOf({ kind }: WorldModel): StreamModelKind {
+export function streamKindOf({ kind }: WorldModel): StreamModelKind {
   return kind === 'stateful' || kind === 'decoupled' ? kind : 'independent';
 }
 
@@ -46,7 +46,7 @@ export function streamPlanFrom(
   models: readonly WorldModel[],
   weather: StreamHostWeather,
   random: SimulationRandom,
-): StreamPlan {
+): HostedStreamPlan {
   // Those that are for streams alone are preferred: nobody else tells of them.
   const own = models.filter(({ kind }) => kind !== 'plain');
   const model = random.pick(own.length > 0 && random.chance(0.7) ? own : models);
@@ -78,7 +78,7 @@ export function streamPlanFrom(
 
 /** What the inputs of a stream do to their workers: of most streams nothing, or none would come to its end. */
 export function decideNatures(
-  { model, firstQuestion, weather }: StreamPlan,
+  { model, firstQuestion, weather }: HostedStreamPlan,
   truth: Truth,
   random: SimulationRandom,
   world: Weather,

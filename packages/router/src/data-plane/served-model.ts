@@ -10,7 +10,7 @@ import { RunTimes } from './run-times.ts';
 import { StreamHolds } from './streams/stream-holds.ts';
 
 /** The files of a version, as they were when it was read. */
-export interface ModelSource extends Pick<LoadSpec, 'path' | 'folder'> {
+export interface VersionFiles extends Pick<LoadSpec, 'path' | 'folder'> {
   /** Whether they are still the same. */
   isUnchanged(): Promise<boolean>;
 }
@@ -41,7 +41,7 @@ export class ServedModel {
   /** Runs its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
   /** Where its files are; undefined: it has none, like an ensemble. Set before the model is served. */
-  source: ModelSource | undefined = undefined;
+  source: VersionFiles | undefined = undefined;
   /** Streams that are pinned to it. */
   readonly streams: StreamHolds;
   /** Set by the first request; undefined: it had none yet. */
