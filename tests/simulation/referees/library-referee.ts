@@ -63,6 +63,8 @@ export interface LibraryRefereeParts {
   readonly onLost: (model: string) => void;
   /** Whether the model consists of others. */
   readonly isEnsemble: (model: ServedModel) => boolean;
+  /** Whether a durable stream holds the model. */
+  readonly isPinned: (model: ModelKey) => boolean;
   /** Which versions take requests may have changed. */
   readonly onChange: () => void;
 }
@@ -79,6 +81,8 @@ export class LibraryReferee {
   readonly #loadable = new Set<RevisionId>();
   /** What the workers of a revision held when they were last heard of. */
   readonly #resident = new Map<RevisionId, number>();
+  /** Models of which a revision was replaced or removed while it took no requests. */
+  readonly #replacedUnserved = new Set<string>();
   #wakeAt = Number.POSITIVE_INFINITY;
   #headStartEndsAt = Number.NEGATIVE_INFINITY;
   #isEnding: boolean = false;
@@ -139,7 +143,8 @@ export class LibraryReferee {
     const revision = this.#revisionOf(key);
     claim(revision !== undefined, `a request goes to ${key}, which is forgotten`);
     const model = revision.models.find((one) => one.key === key);
-    const isHeld = revision.phase === 'retiring' && (model?.runner !== undefined || model?.answersAnyRows === true);
+    const mayContinue = model?.runner !== undefined || model?.answersAnyRows === true || this.#parts.isPinned(key);
+    const isHeld = revision.phase === 'retiring' && mayContinue;
     claim(isHeld || revision.context.serving === revision, `a request goes to ${key}, which takes none`);
   }
 
@@ -165,6 +170,11 @@ export class LibraryReferee {
   /** No worker could run a revision of the model at some time, so that what waited for it was refused. */
   hasLost(name: string): boolean {
     return [...this.#everUnservable].some((key) => key.startsWith(`${name}:`));
+  }
+
+  /** A revision of the model was out of memory when it was replaced, so that nobody could wait for its streams. */
+  wasReplacedUnserved(name: string): boolean {
+    return this.#replacedUnserved.has(name) || this.hasLost(name);
   }
 
   /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
@@ -196,6 +206,7 @@ export class LibraryReferee {
         break;
       }
       case 'unwanted':
+        this.#noteReplaced(this.#contextOf(event.context));
         this.#contextOf(event.context).wanted = undefined;
         break;
       case 'servable':
@@ -245,12 +256,18 @@ export class LibraryReferee {
   #wanted(wanted: EventOf<'wanted'>['revisions'][number]): void {
     const { context: name, revision: id, bytesExpected, hasOpenStreams } = wanted;
     const context = this.#contextOf(name);
+    this.#noteReplaced(context);
     const bytes = context.bytesMeasured ?? bytesExpected;
     const models = this.#parts.takeMade(name);
     const revision: RevisionRecord = { id, context, models, hasOpenStreams, bytes, phase: 'out', hasFailed: false };
     this.#revisions.set(id, revision);
     context.wanted = revision;
     context.latest = revision;
+  }
+
+  #noteReplaced({ latest, serving }: ContextRecord): void {
+    if (latest === serving) return;
+    for (const { view } of latest?.models ?? []) this.#replacedUnserved.add(view.name);
   }
 
   #account(revision: RevisionRecord, bytes: number): void {

@@ -5,6 +5,9 @@ import type { Timeline } from '../world/timeline.ts';
 import type { SimulatedValue } from './reference-run.ts';
 import type { StreamWeather } from './stream-weather.ts';
 
+/** How the connections of a world behave. */
+export type ConnectionWeather = Pick<StreamWeather, 'faultsUntil' | 'isUnordered' | 'linkMsMax' | 'lossShare'>;
+
 export type ClientFrame =
   | { readonly kind: 'input'; readonly input: ArrivedInput<SimulatedValue> }
   | { readonly kind: 'acknowledge'; readonly output: number; readonly credit: FlowCredit }
@@ -28,7 +31,7 @@ export class SimulatedConnection {
   readonly server: ServerEnd;
   readonly #timeline: Timeline;
   readonly #random: SimulationRandom;
-  readonly #weather: StreamWeather;
+  readonly #weather: ConnectionWeather;
   #isOpen: boolean = true;
   /** Outputs that were sent and have not arrived. */
   unsentOutputs = 0;
@@ -39,7 +42,7 @@ export class SimulatedConnection {
     id: number,
     client: ConnectionEnd<LinkFrame<SimulatedValue>>,
     server: ServerEnd,
-    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: StreamWeather },
+    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: ConnectionWeather },
   ) {
     this.id = id;
     this.client = client;

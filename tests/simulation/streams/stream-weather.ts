@@ -1,9 +1,9 @@
 /** What a seed decides about a world with one durable stream: its model, its clients, and what goes wrong. */
-import type { StreamMachineConfig } from '@millrace/core';
+import type { StreamMachineConfig, StreamModelKind } from '@millrace/core';
 import type { SimulationRandom } from '../world/random.ts';
 
 export interface StreamWeather {
-  readonly config: Partial<StreamMachineConfig>;
+  readonly config: Partial<StreamMachineConfig> & { readonly model: StreamModelKind };
   readonly inputs: number;
   /** The client ends its inputs by one without a payload. */
   readonly hasBareEnd: boolean;

@@ -20,11 +20,16 @@ export interface LiveStreamModelsParts {
   readonly exactness: Pick<ModelExactness, 'of'>;
 }
 
+/** Instead of a digest: other files are there by now, so a later process never finds those that the stream is pinned to. */
+const replacedFiles = 'replaced';
+
 export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
   /** One for all streams of a version. */
   readonly #streamModels = new WeakMap<ModelView, StreamModel>();
   readonly #waits: ModelWaits;
+  /** Of the files that a revision was loaded from: other files make another revision. */
+  readonly #digests = new WeakMap<ServedModel, string>();
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
@@ -87,7 +92,7 @@ export class LiveStreamModels implements StreamModels {
     // Held first: the files are read while the version may be replaced.
     const release = served.streams.hold(onRetired);
     try {
-      const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
+      const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
       return { model: this.#streamModelOf(served.view), revision: served, digest, exactness: undefined, release };
     } catch (error) {
       release();
@@ -96,6 +101,16 @@ export class LiveStreamModels implements StreamModels {
         `the files of ${served.key} cannot be read: ${(error as Error).message}`,
       );
     }
+  }
+
+  async #digestOf(served: ServedModel): Promise<string> {
+    const { source } = served;
+    if (source === undefined) return '';
+    const found = await this.#parts.digestOf(source);
+    // Asked afterwards: the files may also have changed while they were read.
+    const digest = (await source.isUnchanged()) ? found : replacedFiles;
+    this.#digests.set(served, digest);
+    return digest;
   }
 
   #streamModelOf(view: ModelView): StreamModel {

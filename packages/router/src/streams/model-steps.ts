@@ -232,6 +232,8 @@ function stateFrom(codec: PayloadCodec, bytes: Uint8Array): readonly Tensor[] {
 /** Whether the same step may succeed later without any change by the client. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof InferenceError)) return false;
+  // A version that was replaced and stays for its streams has lost its workers, and others are started. One that is gone is `model-unloaded`.
+  if (error.code === 'unknown-model') return true;
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
 }
 

@@ -8,7 +8,7 @@ import type { StreamClock } from './hosted-stream.ts';
 import { decodeOpening } from './opening-record.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { StreamOpenings } from './stream-openings.ts';
-import { endedFrameFrom, streamNotFound } from './stream-refusals.ts';
+import { endedFrameFrom, orRefused, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface StreamQuery {
@@ -59,7 +59,7 @@ export class StreamDirectory implements StreamControl {
   }
 
   async streams({ model, isOpenOnly, limit, after }: StreamQuery): Promise<StreamPage> {
-    const journaled = await this.#parts.journal.list();
+    const journaled = await orRefused(this.#parts.journal.list());
     const ids = new Set(journaled.map(({ stream }) => stream));
     // The opening of a new one may not be durable yet.
     for (const { id } of this.#table.all()) ids.add(id);
@@ -84,7 +84,7 @@ export class StreamDirectory implements StreamControl {
   async cancelStream(id: string, reason: string): Promise<StreamStatus> {
     const before = await this.stream(id);
     if (before.ended !== undefined) return before;
-    const stream = this.#table.take(id) ?? (await this.#openings.restored(id));
+    const stream = this.#table.take(id) ?? (await orRefused(this.#openings.restored(id)));
     if (stream === undefined) throw streamNotFound(id);
     stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('an operator', reason) });
     await stream.whenEnded();
@@ -97,7 +97,7 @@ export class StreamDirectory implements StreamControl {
     const known = this.#table.take(id)?.status();
     if (known !== undefined) return known;
     const { journal, clock } = this.#parts;
-    const view = await journal.peek(id);
+    const view = await orRefused(journal.peek(id));
     return view && journaledStatus(view, clock.wallNow());
   }
 }
@@ -118,7 +118,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
     isAttached: false,
     openedAtMs,
     ageMs: nowMs - openedAtMs,
-    expiresAtMs: view.expiresAtMs,
+    expiresAtMs: first.expiresAt,
     acceptedInput: pending.at(-1)?.entry.sequence ?? finishedInput,
     outputs,
     journalBytes: view.bytes,

@@ -494,6 +494,49 @@ test('a step that is cancelled waits for its model no longer', async () => {
   expect([model.asked.length, waits.size]).toEqual([0, 0]);
 });
 
+test('a step of a version that has lost its workers is asked again', async () => {
+  const { host, model, alarms } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('unknown-model', 'this server does not serve it'));
+  await settle();
+  model.isHeld = false;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
+test('a stream whose life is over ends as expired, since its log outlives it', async () => {
+  const time = { aheadMs: 0 };
+  const journal = openMemoryJournal({
+    clock: {
+      now: () => Date.now() + time.aheadMs,
+      alarm: () => () => {},
+      endOfTurn: (callback) => void setImmediate(callback),
+    },
+  });
+  const { host, alarms, time: hostTime } = hostOn(journal);
+  const { said } = clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  const { openedAtMs, expiresAtMs } = await host.directory.stream('a-stream');
+  expect(expiresAtMs - openedAtMs).toBe(settings.lifeMsMax);
+  time.aheadMs = settings.lifeMsMax;
+  hostTime.aheadMs = settings.lifeMsMax;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(said.slice(-2)).toEqual(['ended expired stream-expired', 'closed']);
+  expect(await journal.list()).toEqual([]);
+});
+
+test('a call beside the connection says by a named error that the journal does not answer', async () => {
+  const { host, journal } = hostOn();
+  await journal.close();
+  await expect(host.input('a-stream', input(1, 5), alice)).rejects.toMatchObject({ code: 'journal-unavailable' });
+  await expect(host.directory.stream('a-stream')).rejects.toMatchObject({ code: 'journal-unavailable' });
+});
+
 test('a journal that is full while an input is on its way ends the stream after that input', async () => {
   const { host, model } = hostOn(openMemoryJournal({ bounds: { logBytesMax: 1500 } }));
   model.isHeld = true;

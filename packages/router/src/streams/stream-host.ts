@@ -24,7 +24,7 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { memoryRefusal, openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
+import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 
 /** Streams that are taken over at once: they share commits of the journal, and a client that comes back waits for no more. */
@@ -134,7 +134,7 @@ export class StreamHost implements StreamGateway {
   }
 
   /** A stream that a call beside its connection names. */
-  async #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
+  #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
     const resume: OpenFrame = {
       kind: 'open',
       streamId: id,
@@ -144,6 +144,6 @@ export class StreamHost implements StreamGateway {
       resumeAfter: 0,
       protocolVersions: [],
     };
-    return this.#opened(resume, caller);
+    return orRefused(this.#opened(resume, caller));
   }
 }

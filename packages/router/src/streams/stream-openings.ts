@@ -26,7 +26,7 @@ export interface StreamOpeningsParts
 
 /** A stream of this router: new, or found in the journal. */
 interface FoundStream
-  extends Pick<HostedStreamParts, 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
+  extends Pick<HostedStreamParts, 'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
   /** Undefined: its model is gone, and it is about to end. */
   readonly pin: StreamPin | undefined;
   readonly caller: string;
@@ -94,7 +94,13 @@ export class StreamOpenings {
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
       const tag = journalTagOf(pin.model.view);
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs, tag });
+      // The log outlives the stream, so that its end can be written and be asked for.
+      const log = await journal.takeOver(id, this.#owner, {
+        create: true,
+        expectedEpoch,
+        expiresAtMs: expiresAtMs + settings.resumeWindowMs,
+        tag,
+      });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
@@ -112,7 +118,7 @@ export class StreamOpenings {
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
         kind: 'opening',
         payload: encodeOpening(opening),
-        expiresAt: log.expiresAtMs,
+        expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
       stream = this.#hosted({
@@ -122,6 +128,7 @@ export class StreamOpenings {
         machine,
         pin,
         caller,
+        expiresAtMs,
         warnings: openingWarnings(open.streamId, pin.exactness),
         isRestored: false,
       });
@@ -175,12 +182,22 @@ export class StreamOpenings {
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
     const warnings = openingWarnings(undefined, opening.exactness);
-    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings, isRestored: true });
+    stream = this.#hosted({
+      id,
+      opening,
+      expiresAtMs: first.expiresAt,
+      log,
+      machine,
+      pin,
+      caller: '',
+      warnings,
+      isRestored: true,
+    });
     return stream;
   }
 
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
-    const { id, log } = found;
+    const { id } = found;
     const { clock, observer, memory } = this.#parts;
     const steps = new ModelSteps(this.#parts, pin, caller, {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
@@ -194,9 +211,7 @@ export class StreamOpenings {
       this.#table.remove(id);
       this.#table.giveRoom(caller);
     };
-    const { expiresAtMs } = log;
-    const parts = { ...found, expiresAtMs, steps, clock, observer, memory, caller, onEnded, onOver };
-    const stream = new HostedStream(parts);
+    const stream = new HostedStream({ ...found, steps, clock, observer, memory, caller, onEnded, onOver });
     this.#table.add(id, stream);
     stream.perform();
     return stream;

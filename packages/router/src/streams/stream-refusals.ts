@@ -46,6 +46,15 @@ export function openRefusalFrom(error: unknown): InferenceError {
   return new InferenceError(code, error.message);
 }
 
+/** The same call, rejected with what an edge or an operator can be told. */
+export async function orRefused<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw openRefusalFrom(error);
+  }
+}
+
 /** Why a log refused an append, as the machine distinguishes it. */
 export function appendRefusalFrom(error: unknown): 'full' | 'fenced' | 'unavailable' {
   if (!(error instanceof StoreError)) return 'unavailable';

@@ -50,7 +50,7 @@ export class TableJournal implements Journal {
   constructor(host: JournalHost, { bounds, clock = systemStoreClock }: TableJournalOptions = {}) {
     this.#host = host;
     this.#clock = clock;
-    this.#queue = new CommitQueue(host, this.#onSettled);
+    this.#queue = new CommitQueue(host, clock, this.#onSettled);
     this.#room = new JournalRoom({ ...defaultJournalBounds, ...bounds }, () => this.#index);
     this.#index = this.#readIndex();
     this.#context = {

@@ -128,3 +128,16 @@ test('a request for a model that is not in memory is refused while the server sh
   const late = library.loader.demand.bringBack(model, Number.POSITIVE_INFINITY, neverCancelled);
   await expect(late).rejects.toMatchObject({ code: 'draining' });
 });
+
+test('streams that hold a version hear that it was replaced while it was not in memory', async () => {
+  const library = new ScriptedLibrary();
+  library.loader.tell({ kind: 'budget', bytesMax: 1 });
+  library.read(definition, 'old');
+  let isRetired = false;
+  library.models.mustKnow('m', '1').streams.hold(() => {
+    isRetired = true;
+  });
+  library.read(definition, 'new');
+  await library.settle();
+  expect(isRetired).toBe(true);
+});

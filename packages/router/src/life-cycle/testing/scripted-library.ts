@@ -73,7 +73,8 @@ export class ScriptedLibrary {
   /** The same, without the loads that follow from it. */
   put(definition: ModelDefinition, fingerprint: string): void {
     const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
-    const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
+    const print = { text: fingerprint, versions };
+    const one = { definition, fingerprint: print, fingerprintNow: async () => print, generation: 1 };
     this.contents.put(definition.name, [], one);
   }
 
