@@ -1,4 +1,4 @@
-/** How a client speaks to the server: one implementation for each edge. Everything else of the run is the same for all. */
+/** How a client speaks to the server: an implementation for each edge. Everything else of the run is the same for all. */
 import type { OpenFrame, StreamClientFrame, StreamServerFrame } from '@millrace/protocol';
 
 export interface DialectListener {

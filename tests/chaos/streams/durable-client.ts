@@ -29,6 +29,8 @@ export interface DurableClientOptions {
   readonly creditMessages: number | undefined;
   /** How long it takes until it acknowledges. */
   readonly handleMs: number;
+  /** It cancels when it has this many outputs; undefined: never. */
+  readonly cancelAfter: number | undefined;
   readonly random: FuzzRandom;
   readonly gaps: GapWatch;
   readonly onOpened: () => void;
@@ -223,6 +225,7 @@ export class DurableClient {
     this.#accept(acceptedInput, inputCredit);
     this.options.gaps.opened(this);
     this.options.onOpened();
+    this.#cancelIfDue();
   }
 
   #accept(input: number, credit: { readonly messages: number; readonly bytes: number } | undefined): void {
@@ -253,6 +256,7 @@ export class DurableClient {
     if (endOfOutput) this.#answeredInput = Math.max(this.#answeredInput, inputSequence);
     gaps.output(this);
     this.#acknowledgeSome();
+    this.#cancelIfDue();
   }
 
   #hearEnded(frame: EndedFrame): void {
@@ -305,14 +309,24 @@ export class DurableClient {
     return bytes <= this.#credit.bytes;
   }
 
+  /** Again on every connection until it is told that the stream has ended: the first may have been lost. */
+  #cancelIfDue(): void {
+    const { cancelAfter } = this.options;
+    if (cancelAfter === undefined || this.lastOutput < cancelAfter) return;
+    this.note('cancel');
+    this.#link?.send({ kind: 'cancel', reason: 'the client has enough' });
+  }
+
   #sendInput(sequence: number): void {
+    const wasWaiting = this.isWaiting;
     const payload = this.options.plan.inputs[sequence - 1] ?? { kind: 'none' };
     this.#sentInput = sequence;
     this.#sentInputMax = Math.max(this.#sentInputMax, sequence);
     this.#link?.send({ kind: 'input', sequence, payload, endOfInput: sequence === this.#inputCount });
     this.note(`input ${sequence}`);
     this.options.onInput();
-    this.#watchSilence();
+    // Inputs that go out while an answer is due must not put off the moment at which the connection is given up.
+    if (!wasWaiting) this.#watchSilence();
   }
 
   /** Sometimes early, and before the credit is used up. */

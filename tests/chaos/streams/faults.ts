@@ -20,8 +20,8 @@ export interface FaultParts {
   readonly seats: readonly Seat[];
   readonly random: FuzzRandom;
   readonly gaps: GapWatch;
-  /** By which the second client comes, directly to this address. */
-  readonly rivalDialect: StreamDialect;
+  /** By one of which the second client comes, directly to this address. */
+  readonly rivalDialects: readonly StreamDialect[];
   readonly serverAddress: string;
 }
 
@@ -114,7 +114,7 @@ export class Faults {
   }
 
   #faultOnLink(kind: Exclude<FaultKind, 'worker kill'>): void {
-    const { seats, random, gaps, rivalDialect, serverAddress } = this.#parts;
+    const { seats, random, gaps, rivalDialects, serverAddress } = this.#parts;
     const seat = random.pick(seats.filter(({ path, client }) => path.isHealthy && client?.isAttached === true));
     const client = seat?.client;
     if (client === undefined) return;
@@ -129,8 +129,10 @@ export class Faults {
       seat.path.swallow();
     } else {
       gaps.begin(client, 'superseded');
-      const rival = new Rival(client, rivalDialect, serverAddress, (problem) => {
-        this.problems.push(`second client: ${problem}\n  ${client.history}`);
+      const dialect = random.pick(rivalDialects);
+      client.note(`the second client comes by ${dialect.name}`);
+      const rival = new Rival(client, dialect, serverAddress, (problem) => {
+        this.problems.push(`second client by ${dialect.name}: ${problem}\n  ${client.history}`);
       });
       this.#rivals.add(rival);
       void rival.whenOver.then(() => this.#rivals.delete(rival));

@@ -22,6 +22,17 @@ interface Sample {
   readonly pausedMs: number;
 }
 
+export interface GapFigures {
+  readonly streams: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** Streams by the milliseconds that their gap had at most. */
+  readonly histogram: Readonly<Record<string, number>>;
+}
+
+type Quantiles = [number, number, number];
+
 const bucketsMs = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000];
 
 export class GapWatch {
@@ -74,8 +85,15 @@ export class GapWatch {
     this.#open.delete(client);
   }
 
-  countOf(cause: GapCause): number {
-    return this.#samples.get(cause)?.length ?? 0;
+  /** For each cause that has samples. */
+  figures(): Readonly<Record<string, GapFigures>> {
+    return Object.fromEntries(
+      [...this.#samples].map(([cause, samples]) => {
+        const gaps = samples.map(({ gapMs }) => gapMs);
+        const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((fraction) => nearestRank(gaps, fraction)) as Quantiles;
+        return [cause, { streams: samples.length, p50Ms, p99Ms, maxMs, histogram: histogramOf(gaps) }];
+      }),
+    );
   }
 
   report(): string {
@@ -90,7 +108,7 @@ export class GapWatch {
         const backoff = cause === 'worker kill' ? '' : `; of it backoff of the client ${written(paused)}`;
         const outage =
           cause === 'router kill' ? `; since the kill ${written(samples.map(({ outageMs }) => outageMs))}` : '';
-        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${outage}${backoff}\n    ${histogramOf(gaps)}`;
+        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${outage}${backoff}\n    ${writtenHistogram(gaps)}`;
       })
       .join('\n');
   }
@@ -104,13 +122,20 @@ export class GapWatch {
   }
 }
 
-function histogramOf(gaps: readonly number[]): string {
+/** Buckets without a stream are left out. */
+function histogramOf(gaps: readonly number[]): Readonly<Record<string, number>> {
+  const histogram: Record<string, number> = {};
   let below = 0;
-  const parts: string[] = [];
   for (const limit of [...bucketsMs, Number.POSITIVE_INFINITY]) {
     const count = gaps.filter((gap) => gap <= limit).length;
-    if (count > below) parts.push(`${limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`}: ${count - below}`);
+    if (count > below) histogram[limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`] = count - below;
     below = count;
   }
-  return parts.join('  ');
+  return histogram;
+}
+
+function writtenHistogram(gaps: readonly number[]): string {
+  return Object.entries(histogramOf(gaps))
+    .map(([bucket, count]) => `${bucket}: ${count}`)
+    .join('  ');
 }

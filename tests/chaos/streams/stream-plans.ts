@@ -16,6 +16,8 @@ export interface StreamPlan {
 }
 
 export const modelNames = ['listener_tensors', 'counter', 'counter_once', 'mlp'] as const;
+/** Those that every edge carries: stateful, and decoupled with and without a resume. */
+export const streamedModels = ['listener_tensors', 'counter', 'counter_once'] as const;
 
 /** Gives `count` outputs of eight numbers that follow from the seed, the first at once and the others after a pause each. */
 const counterPipeline = `import { definePipeline } from 'millrace/pipeline';
@@ -97,7 +99,8 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
     plans.push(plan(`counter-${kind}-${number}`, 'counter', count, () => counting(random)));
     plans.push(plan(`once-${kind}-${number}`, 'counter_once', shortInputs(), () => counting(random), false));
   }
-  // One input with many outputs: what `Generate` can send.
+  // One input: what edges without further inputs can send.
+  plans.push(plan('listener-one', 'listener_tensors', 1, () => audio(random)));
   for (const count of [150, 300]) {
     plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count)));
     plans.push(plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count), false));

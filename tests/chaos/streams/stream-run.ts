@@ -24,6 +24,7 @@ export class StreamRun {
   readonly #parts: StreamRunParts;
   readonly clients: DurableClient[] = [];
   readonly #expected = new Map<StreamPlan, readonly Buffer[]>();
+  readonly #turns = new Map<StreamPlan, number>();
   #isOver: boolean = false;
 
   constructor(parts: StreamRunParts) {
@@ -34,7 +35,7 @@ export class StreamRun {
   async learn(address: string): Promise<void> {
     await Promise.all(
       this.#parts.plans.map(async (plan) => {
-        const undisturbed = { paceMs: 0, creditMessages: undefined, handleMs: 0 };
+        const undisturbed = { paceMs: 0, creditMessages: undefined, handleMs: 0, cancelAfter: undefined };
         const client = new DurableClient({ ...this.#optionsFor(plan, address), ...undisturbed });
         await client.whenOver;
         if (client.ending?.outcome !== 'done' || client.problems.length > 0) {
@@ -64,7 +65,8 @@ export class StreamRun {
           const isLong = index % 8 === 0 && count === 0;
           const plan = random.pick(isLong ? long : short);
           const options = this.#optionsFor(plan, seat.path.address);
-          const client = new DurableClient({ ...options, ...mannersOf(index, options.dialect) });
+          const cancelAfter = this.#cancelAfterFor(plan, options.dialect);
+          const client = new DurableClient({ ...options, ...mannersOf(index, options.dialect), cancelAfter });
           this.clients.push(client);
           seat.client = client;
           if (this.#isOver) client.hurry();
@@ -90,11 +92,25 @@ export class StreamRun {
   }
 
   #optionsFor(plan: StreamPlan, address: string) {
-    const { dialects, random, gaps, onOpened, onInput, paceMs } = this.#parts;
-    const fitting = dialects.filter(({ hasOneInput }) => !hasOneInput || plan.inputs.length === 1);
+    const { random, gaps, onOpened, onInput, paceMs } = this.#parts;
     const expected = this.#expected.get(plan);
-    const dialect = random.pick(fitting);
+    const dialect = this.#dialectFor(plan);
     return { id: randomUUID(), plan, dialect, address, expected, paceMs, random, gaps, onOpened, onInput };
+  }
+
+  /** The streams of a plan go by all edges that can carry them in turn, from one that the seed chooses. */
+  #dialectFor(plan: StreamPlan): StreamDialect {
+    const { dialects, random } = this.#parts;
+    const fitting = dialects.filter(({ hasOneInput }) => !hasOneInput || plan.inputs.length === 1);
+    const turn = this.#turns.get(plan) ?? random.below(fitting.length);
+    this.#turns.set(plan, turn + 1);
+    return fitting[turn % fitting.length] as StreamDialect;
+  }
+
+  /** Some are cancelled half way, where the client can say so. */
+  #cancelAfterFor(plan: StreamPlan, { hasOneInput }: StreamDialect): number | undefined {
+    const outputs = this.#expected.get(plan)?.length ?? 0;
+    return !hasOneInput && this.#parts.random.oneIn(16) ? Math.ceil(outputs / 2) : undefined;
   }
 }
 
