@@ -11,7 +11,10 @@ interface OpenGap {
   /** Undefined: its model is not ready again. */
   from: number | undefined;
   pausedMs: number;
-  /** The client has connected again: what came before may have been on its way. */
+  /** The client has noticed: what came before was on its way when the fault came. */
+  isNoticed: boolean;
+  /** The client has given up a connection on which nothing came. */
+  isGivenUp: boolean;
   isReopened: boolean;
 }
 
@@ -44,7 +47,15 @@ export class GapWatch {
     if (cause === 'worker kill' && (!client.isAttached || !client.isWaiting || this.#open.has(client))) return;
     const faultAt = performance.now();
     const from = cause === 'router kill' ? undefined : faultAt;
-    this.#open.set(client, { cause, faultAt, from, pausedMs: 0, isReopened: false });
+    this.#open.set(client, {
+      cause,
+      faultAt,
+      from,
+      pausedMs: 0,
+      isNoticed: false,
+      isGivenUp: false,
+      isReopened: false,
+    });
   }
 
   /** The model can be used again after the death of the router. */
@@ -58,22 +69,25 @@ export class GapWatch {
   paused(client: DurableClient, pauseMs: number): void {
     const gap = this.#open.get(client);
     if (gap === undefined) return;
-    // The stream did not go on by itself.
-    if (gap.cause === 'worker kill') this.#open.delete(client);
-    else gap.pausedMs += pauseMs;
+    // Something else has cut the connection.
+    if (gap.cause === 'worker kill' && !gap.isGivenUp) this.#open.delete(client);
+    gap.isNoticed = true;
+    gap.pausedMs += pauseMs;
   }
 
+  /** Nothing came for so long that the client gives the connection up. */
   silent(client: DurableClient): void {
     const gap = this.#open.get(client);
-    if (gap?.cause !== 'black hole') this.#open.delete(client);
+    if (gap !== undefined) gap.isGivenUp = true;
   }
 
   opened(client: DurableClient): void {
     const gap = this.#open.get(client);
-    if (gap === undefined) return;
+    if (gap?.isNoticed !== true) return;
     gap.isReopened = true;
     // Where an output is due, the stream goes on with that.
-    if (gap.cause !== 'router kill' || !client.isWaiting) this.#end(client, gap);
+    const isOutputDue = client.isWaiting && (gap.cause === 'router kill' || gap.cause === 'worker kill');
+    if (!isOutputDue) this.#end(client, gap);
   }
 
   output(client: DurableClient): void {

@@ -101,7 +101,7 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
   }
   // One input: what edges without further inputs can send.
   plans.push(plan('listener-one', 'listener_tensors', 1, () => audio(random)));
-  for (const count of [150, 300]) {
+  for (const count of [300, 600]) {
     plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count)));
     plans.push(plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count), false));
   }

@@ -38,6 +38,8 @@ export function verdictOn({ run, faults, gaps, usage, exitCode, seats }: Verdict
   );
   console.log(`edges:\n${writtenEdges(edges)}`);
   console.log(`faults: ${[...faults.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
+  const recoveries = faults.recoveriesMs.map((ms) => ms.toFixed(0)).join(', ');
+  console.log(`all models ready after a router kill: ${recoveries} ms`);
   console.log(`gaps:\n${gaps.report()}`);
   const growth = { journal: usage.growthOf('journalBytes'), router: usage.growthOf('residentBytes') };
   for (const [name, { before, after }] of Object.entries(growth)) {
