@@ -99,15 +99,16 @@ export class GapWatch {
     this.#open.delete(client);
   }
 
-  /** For each cause that has samples. */
+  /** By cause, since the fault; of killed routers also since the model of the stream was ready again. */
   figures(): Readonly<Record<string, GapFigures>> {
-    return Object.fromEntries(
-      [...this.#samples].map(([cause, samples]) => {
-        const gaps = samples.map(({ gapMs }) => gapMs);
-        const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((fraction) => nearestRank(gaps, fraction)) as Quantiles;
-        return [cause, { streams: samples.length, p50Ms, p99Ms, maxMs, histogram: histogramOf(gaps) }];
-      }),
-    );
+    const figures: Record<string, GapFigures> = {};
+    for (const cause of gapCauses) {
+      const samples = this.#samples.get(cause);
+      if (samples === undefined) continue;
+      figures[cause] = figuresOf(samples.map(({ outageMs }) => outageMs));
+      if (cause === 'router kill') figures['router kill, model ready'] = figuresOf(samples.map(({ gapMs }) => gapMs));
+    }
+    return figures;
   }
 
   report(): string {
@@ -136,20 +137,26 @@ export class GapWatch {
   }
 }
 
-/** Buckets without a stream are left out. */
-function histogramOf(gaps: readonly number[]): Readonly<Record<string, number>> {
+function figuresOf(gapsMs: readonly number[]): GapFigures {
+  const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((fraction) => nearestRank(gapsMs, fraction)) as Quantiles;
+  return { streams: gapsMs.length, p50Ms, p99Ms, maxMs, histogram: histogramOf(gapsMs) };
+}
+
+function histogramOf(gapsMs: readonly number[]): Readonly<Record<string, number>> {
   const histogram: Record<string, number> = {};
   let below = 0;
   for (const limit of [...bucketsMs, Number.POSITIVE_INFINITY]) {
-    const count = gaps.filter((gap) => gap <= limit).length;
-    if (count > below) histogram[limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`] = count - below;
+    const count = gapsMs.filter((gapMs) => gapMs <= limit).length;
+    histogram[limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`] = count - below;
     below = count;
   }
   return histogram;
 }
 
-function writtenHistogram(gaps: readonly number[]): string {
-  return Object.entries(histogramOf(gaps))
+/** Buckets without a stream are left out. */
+function writtenHistogram(gapsMs: readonly number[]): string {
+  return Object.entries(histogramOf(gapsMs))
+    .filter(([, count]) => count > 0)
     .map(([bucket, count]) => `${bucket}: ${count}`)
     .join('  ');
 }
