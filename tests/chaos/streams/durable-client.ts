@@ -14,6 +14,7 @@ import type { FuzzRandom } from '../../fuzz/random.ts';
 import type { DialectLink, StreamDialect } from './dialect.ts';
 import type { GapWatch } from './gap-watch.ts';
 import { outputBytes } from './output-bytes.ts';
+import { StreamHistory } from './stream-history.ts';
 import type { StreamPlan } from './stream-plans.ts';
 
 export interface DurableClientOptions {
@@ -41,13 +42,11 @@ const backoffMsMin = 50;
 const backoffMsMax = 1000;
 /** Without a word of the server for this long while one is due, the client gives the connection up. */
 const silenceMsMax = 8000;
-const historyMax = 80;
 const creditBytes = 256 * 1024;
 
 export class DurableClient {
   readonly options: DurableClientOptions;
   readonly outputs: Buffer[] = [];
-  readonly problems: string[] = [];
   readonly openedAt = performance.now();
   endedAt = 0;
   /** When the server last said anything. */
@@ -56,8 +55,7 @@ export class DurableClient {
   resumes = 0;
   readonly whenOver: Promise<void>;
   #over: () => void = () => {};
-  readonly #history: string[] = [];
-  #historyOfProblem: string | undefined;
+  readonly #history: StreamHistory;
   #link: DialectLink | undefined;
   #hasOpened: boolean = false;
   /** On the current connection. */
@@ -81,6 +79,8 @@ export class DurableClient {
   constructor(options: DurableClientOptions) {
     this.options = options;
     this.#paceMs = options.paceMs;
+    const { id, plan, dialect } = options;
+    this.#history = new StreamHistory(`stream ${id}, ${plan.name} (${plan.inputs.length} inputs), ${dialect.name}`);
     this.whenOver = new Promise((resolve) => {
       this.#over = resolve;
     });
@@ -105,16 +105,13 @@ export class DurableClient {
     return this.#answeredInput < this.#sentInputMax;
   }
 
-  /** Until its first problem. */
-  get history(): string {
-    return this.#historyOfProblem ?? this.#written();
+  get problems(): readonly string[] {
+    return this.#history.problems;
   }
 
-  #written(): string {
-    const { id, plan, dialect } = this.options;
-    return [`stream ${id}, ${plan.name} (${plan.inputs.length} inputs), ${dialect.name}:`, ...this.#history].join(
-      '\n    ',
-    );
+  /** Until its first problem. */
+  get history(): string {
+    return this.#history.text;
   }
 
   /** Sends what is left without pauses. */
@@ -132,8 +129,7 @@ export class DurableClient {
   }
 
   note(text: string): void {
-    if (this.#history.length === historyMax) this.#history.shift();
-    this.#history.push(`${new Date().toISOString().slice(14, 23)} ${text}`);
+    this.#history.note(text);
   }
 
   get #inputCount(): number {
@@ -364,9 +360,7 @@ export class DurableClient {
   }
 
   #problem(text: string): void {
-    this.note(`! ${text}`);
-    this.problems.push(text);
-    this.#historyOfProblem ??= this.#written();
+    this.#history.problem(text);
   }
 
   #finish(): void {
