@@ -27,10 +27,14 @@ export const eventsOfOnePost: StreamDialect = {
   hasOneInput: true,
   connect(address, open, listener) {
     const link = new EventLink(address, open.streamId as string, listener);
+    let hasBegun = false;
     return {
       send: (frame) => {
-        if (frame.kind === 'input') link.listen('POST', path, open.resumeAfter, bodyOf(open, frame));
-        else link.send(frame);
+        if (frame.kind !== 'input') link.send(frame);
+        else if (!hasBegun) {
+          hasBegun = true;
+          link.listen('POST', path, open.resumeAfter, bodyOf(open, frame));
+        }
       },
       close: () => link.close(),
     };

@@ -73,6 +73,9 @@ export function writeStreamModels(): ModelRepository {
   return repository;
 }
 
+/** Long enough for faults to hit them, and short enough to be repeated before a client gives its connection up. */
+const generatePauseMs = 5;
+
 /** `seconds`: how long streams of the long plans are kept busy, with an input every `paceMs`. */
 export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): readonly StreamPlan[] {
   const longInputs = Math.ceil((seconds * 1000) / paceMs);
@@ -102,8 +105,10 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
   // One input: what edges without further inputs can send.
   plans.push(plan('listener-one', 'listener_tensors', 1, () => audio(random)));
   for (const count of [300, 600]) {
-    plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count)));
-    plans.push(plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count), false));
+    plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count, generatePauseMs)));
+    plans.push(
+      plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count, generatePauseMs), false),
+    );
   }
   return plans;
 }
@@ -118,14 +123,18 @@ function features(random: FuzzRandom): StreamPayload {
   return tensors({ name: 'input', datatype: 'FP32', shape: [1, 64], data: bytesOf(numbers) });
 }
 
-function counting(random: FuzzRandom, count = 1 + random.below(24)): StreamPayload {
+function counting(
+  random: FuzzRandom,
+  count = 1 + random.below(24),
+  pauseMs = random.pick([0, 0, 5, 20]),
+): StreamPayload {
   const one = (name: string, value: number): Tensor => ({
     name,
     datatype: 'INT32',
     shape: [1],
     data: bytesOf(Int32Array.of(value)),
   });
-  return tensors(one('seed', random.below(2 ** 31)), one('count', count), one('pause', random.pick([0, 0, 5, 20])));
+  return tensors(one('seed', random.below(2 ** 31)), one('count', count), one('pause', pauseMs));
 }
 
 function tensors(...list: readonly Tensor[]): StreamPayload {

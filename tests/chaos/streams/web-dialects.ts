@@ -59,6 +59,7 @@ class WebCall implements Pick<DialectLink, 'close'> {
   readonly #listener: DialectListener;
   readonly #agent = new Agent();
   #bytes = Buffer.alloc(0);
+  #hasBegun: boolean = false;
   #isOver: boolean = false;
 
   constructor(address: string, protocol: WebProtocol, listener: DialectListener) {
@@ -67,8 +68,10 @@ class WebCall implements Pick<DialectLink, 'close'> {
     this.#listener = listener;
   }
 
+  /** Once: the input is the whole request. */
   begin(message: Buffer): void {
-    if (this.#isOver) return;
+    if (this.#hasBegun || this.#isOver) return;
+    this.#hasBegun = true;
     const head = Buffer.alloc(5);
     head.writeUInt32BE(message.length, 1);
     const sent = request(
