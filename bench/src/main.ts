@@ -22,6 +22,7 @@ import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
 import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
+import { streamResumeGapsScenario } from './scenarios/stream-resume-gaps.ts';
 import { streamsScenario } from './scenarios/streams.ts';
 import { tlsScenario } from './scenarios/tls.ts';
 import { wireAttacksScenario } from './scenarios/wire-attacks.ts';
@@ -34,6 +35,7 @@ const scenarios: readonly Scenario[] = [
   grpc600kScenario,
   grpcStreamScenario,
   streamsScenario,
+  streamResumeGapsScenario,
   oneCallerGrpcScenario,
   tlsScenario,
   idleMemoryScenario,

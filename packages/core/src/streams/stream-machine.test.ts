@@ -348,6 +348,26 @@ describe('the journal', () => {
 });
 
 describe('a restore', () => {
+  test('leaves a stream that has ended the rest of its resume window, however often it is restored', () => {
+    const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
+    for (let restarts = 0; restarts < 5; restarts++) harness.wait(20_000).restart();
+    harness.take();
+    expect(harness.wait(19_999).take()).toEqual([]);
+    expect(harness.wait(1).take()).toEqual(['finished']);
+  });
+
+  test('long after the end of a stream gives its client some time to come back', () => {
+    const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
+    harness.nowMs += 600_000;
+    harness.restart().wait(14_999);
+    harness.take();
+    expect(harness.attach(2, 0).take()).toEqual([
+      'send 2 opened 1 next=1',
+      'send 2 output 1 out1 last',
+      'send 2 ended done 1',
+    ]);
+  });
+
   test('runs inputs since the checkpoint again, and skips their journaled outputs', () => {
     const harness = opened({ model: 'stateful' }).input(1).done(1, 'a', 's1').input(2).commit();
     harness.take();

@@ -42,6 +42,9 @@ export interface StreamMachineCounts {
   readonly logBytes: number;
 }
 
+/** How long a stream that has ended can be resumed at least after a restart: nobody could connect before. */
+const restartGraceMs = 15_000;
+
 export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #opening: OpeningEntry<Payload>;
@@ -100,6 +103,8 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
     this.#endingNumber = log.last;
+    // Otherwise a process that dies again and again would keep all that has ended.
+    this.#idleSince = Math.max(stream.ending.endedAt, nowMs - Math.max(0, config.resumeWindowMs - restartGraceMs));
     this.#steps.pending.clear();
   }
 
@@ -333,7 +338,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (!this.#isWorking) return;
     this.#steps.cancelAll();
     this.#inputs.window.clear();
-    this.#ending = { kind: 'ending', outcome, error, outputs: this.#records.outputs.last };
+    this.#ending = { kind: 'ending', outcome, error, outputs: this.#records.outputs.last, endedAt: this.#nowMs };
     this.#endingNumber = this.#records.append(this.#ending);
   }
 
