@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Contestant, millraceServing, startContestants, stopContestants } from '../contestant.ts';
 import { firstMatch, routerBelow, startPinned, stopped } from '../pinned-process.ts';
 import { processorSeconds } from '../processor-time.ts';
-import { proportionalBytes } from '../proportional-memory.ts';
+import { pssBytesOf } from '../pss-bytes.ts';
 import { programPath } from '../run-program.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 import { streamRepository } from '../stream-repository.ts';
@@ -45,10 +45,10 @@ function contestantOn(repository: string): Contestant {
 }
 
 async function settledBytes(pid: number): Promise<number> {
-  let before = proportionalBytes(pid);
+  let before = pssBytesOf(pid);
   for (let sample = 0; sample < settleSamplesMax; sample++) {
     await setTimeout(settleMs);
-    const now = proportionalBytes(pid);
+    const now = pssBytesOf(pid);
     if (Math.abs(now - before) < settledBytesMax) return now;
     before = now;
   }

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { mlpPath } from '../mlp.ts';
 import { firstMatch, stopped } from '../pinned-process.ts';
 import { processFamily } from '../processor-time.ts';
-import { proportionalBytes } from '../proportional-memory.ts';
+import { pssBytesOf } from '../pss-bytes.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 
 const counts = [26, 200, 1000] as const;
@@ -36,7 +36,7 @@ async function measureStart(repository: string, options: readonly string[]): Pro
     const seconds = (performance.now() - startedAt) / 1000;
     await setTimeout(settleMs);
     const pids = processFamily(server.pid as number);
-    return [seconds, pids.reduce((sum, pid) => sum + proportionalBytes(pid), 0) / megabyte];
+    return [seconds, pids.reduce((sum, pid) => sum + pssBytesOf(pid), 0) / megabyte];
   } finally {
     await stopped(server);
   }

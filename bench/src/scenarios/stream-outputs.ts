@@ -28,8 +28,8 @@ export async function measureOutputs(
 }
 
 /**
- * An output goes through so much code that V8 goes on optimizing it for longer than a time that is enough elsewhere: below
- * this number an output still takes twice as long as later.
+ * An output goes through so much code that V8 goes on optimizing it for longer than a time that is enough elsewhere: the
+ * first tens of thousands took twice as much processor time as later ones.
  */
 const warmUpOutputsMin = 200_000;
 

@@ -15,7 +15,7 @@ export function envelopePrefix(flags: number, bytes: number): Uint8Array {
 }
 
 /** Prefix and message, which has this many bytes, in one piece. */
-export function envelopeOf(flags: number, bytes: number, message: MessageBytes): Uint8Array {
+export function joinedEnvelope(flags: number, bytes: number, message: MessageBytes): Uint8Array {
   const envelope = Buffer.allocUnsafe(envelopePrefixBytes + bytes);
   writePrefix(envelope, flags, bytes);
   if (message instanceof Uint8Array) {

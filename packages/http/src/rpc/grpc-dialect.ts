@@ -4,7 +4,7 @@ import { answerHead } from './answer-head.ts';
 import type { CallMachine } from './call-machine.ts';
 import { acceptedCompressions, byteLengthOf } from './compression.ts';
 import type { Dialect } from './dialect.ts';
-import { EnvelopeReader, envelopeFlag, envelopeOf, envelopePrefix } from './envelope.ts';
+import { EnvelopeReader, envelopeFlag, envelopePrefix, joinedEnvelope } from './envelope.ts';
 import { grpcStatusFields } from './grpc-status.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
@@ -93,7 +93,7 @@ export function writeEnveloped(
 ): boolean {
   const bytes = byteLengthOf(message);
   if (bytes > joinedBytesMax) return writeAll(call, enveloped(message, isCompressed), release);
-  const joined = envelopeOf(isCompressed ? envelopeFlag.compressed : 0, bytes, message);
+  const joined = joinedEnvelope(isCompressed ? envelopeFlag.compressed : 0, bytes, message);
   return call.exchange.write(joined, release);
 }
 
