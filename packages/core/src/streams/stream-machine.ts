@@ -44,6 +44,7 @@ export interface StreamMachineCounts {
 
 /** How long a stream that has ended can be resumed at least after a restart: nobody could connect before. */
 const restartGraceMs = 15_000;
+const nothingToDo: readonly never[] = Object.freeze([]);
 
 export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
@@ -54,6 +55,8 @@ export class StreamMachine<Payload extends SizedPayload> {
   readonly #delivery: StreamDelivery<Payload>;
   readonly #wakeUp = new WakeUp();
   #actions: StreamMachineAction<Payload>[] = [];
+  /** Events were recorded whose consequences are not decided yet. */
+  #isBehind: boolean = false;
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
   #nowMs: number;
@@ -140,14 +143,14 @@ export class StreamMachine<Payload extends SizedPayload> {
     return machine;
   }
 
-  /** Records what happened; the resulting actions are in `takeActions`. */
+  /** Records what happened; what follows from it is decided in `takeActions`, once for all events before it. */
   handle(event: StreamMachineEvent<Payload>, nowMs: number): void {
     this.#nowMs = nowMs;
     // First, so that what has expired is over whether or not a timer has fired.
     this.#expire();
     if (this.#over === undefined) {
       this.#note(event);
-      this.#proceed();
+      this.#isBehind = true;
     } else if (event.kind === 'attached') {
       this.#actions.push({ kind: 'close-link', link: event.link, error: this.#over });
     }
@@ -155,7 +158,12 @@ export class StreamMachine<Payload extends SizedPayload> {
 
   /** The actions since the last call, in order. */
   takeActions(): readonly StreamMachineAction<Payload>[] {
+    if (this.#isBehind) {
+      this.#isBehind = false;
+      if (this.#over === undefined) this.#proceed();
+    }
     const taken = this.#actions;
+    if (taken.length === 0) return nothingToDo;
     this.#actions = [];
     return taken;
   }
@@ -288,8 +296,10 @@ export class StreamMachine<Payload extends SizedPayload> {
   #receive(input: ArrivedInput<Payload>): void {
     if (!this.#isWorking) return;
     const outcome = this.#inputs.window.put(input);
-    if (outcome === 'known') this.#delivery.tellAccepted(this.#inputs.credit);
-    else if (outcome !== 'kept') this.#end('failed', outcome);
+    // At once: the window would be too small for all inputs that come in one turn.
+    if (outcome === 'kept') this.#inputs.apply();
+    else if (outcome === 'known') this.#delivery.tellAccepted(this.#inputs.credit);
+    else this.#end('failed', outcome);
   }
 
   #failIf(error: StreamError | undefined): void {
