@@ -16,7 +16,7 @@ export class SamplerScratch {
   readonly vocabularySize: number;
   /** Logits after penalties and bias, and the same bits as integers. */
   readonly logits: Float32Array<ArrayBuffer>;
-  readonly bits: Uint32Array<ArrayBuffer>;
+  readonly bits: Int32Array<ArrayBuffer>;
   /** Of each candidate: its token and its weight relative to the most probable token. */
   readonly candidates: Uint32Array<ArrayBuffer>;
   readonly weights: Float64Array<ArrayBuffer>;
@@ -26,7 +26,7 @@ export class SamplerScratch {
   constructor(vocabularySize: number) {
     this.vocabularySize = vocabularySize;
     this.logits = new Float32Array(vocabularySize);
-    this.bits = new Uint32Array(this.logits.buffer);
+    this.bits = new Int32Array(this.logits.buffer);
     this.candidates = new Uint32Array(vocabularySize);
     this.weights = new Float64Array(vocabularySize);
   }
@@ -74,13 +74,11 @@ export class Sampler {
     this.#adjust(logits, history, tokenIndex);
     const greatest = adjusted[this.#indexOfGreatest(adjusted)] as number;
     if (greatest === Number.POSITIVE_INFINITY) return 0;
-    const threshold =
-      topK > 0 && topK < vocabularySize ? thresholdByCount(adjusted, bits, topK, bins) : Number.NEGATIVE_INFINITY;
+    const threshold = topK > 0 && topK < vocabularySize ? thresholdByCount(bits, topK, bins) : Number.NEGATIVE_INFINITY;
     let kept = 0;
     for (let id = 0; id < vocabularySize; id++) {
       const logit = adjusted[id] as number;
-      // The comparison is false for what is not a number, too.
-      if (!(logit >= threshold)) continue;
+      if (logit < threshold) continue;
       const weight = Math.exp((logit - greatest) / temperature);
       if (weight === 0 || weight < minP) continue;
       candidates[kept] = id;
@@ -118,7 +116,7 @@ export class Sampler {
     if (tokenIndex < minTokens) for (const id of eosTokenIds) adjusted[id] = Number.NEGATIVE_INFINITY;
   }
 
-  /** The lowest id among equals. */
+  /** The lowest id among equals. What is not a number becomes minus infinity on the way. */
   #indexOfGreatest(logits: Float32Array): number {
     let best = -1;
     let greatest = Number.NEGATIVE_INFINITY;
@@ -127,7 +125,7 @@ export class Sampler {
       if (logit > greatest) {
         greatest = logit;
         best = id;
-      }
+      } else if (Number.isNaN(logit)) logits[id] = Number.NEGATIVE_INFINITY;
     }
     if (best < 0) throw new RangeError('no logit is a number above minus infinity; the model gave no usable answer');
     return best;
