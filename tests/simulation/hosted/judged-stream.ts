@@ -37,6 +37,9 @@ export interface JudgedStreamParts {
   readonly isUnserved: (model: string) => boolean;
 }
 
+/** Until a process that takes over has restored the streams. */
+const replacementMsMax = 3000;
+
 export class JudgedStream implements StreamScript, LogWatcher {
   readonly plan: HostedStreamPlan;
   readonly config: StreamScript['config'];
@@ -82,6 +85,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
   get isOpened(): boolean {
     return this.#openedAtMs !== undefined;
   }
+
+  /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
+  mayHaveVanished = false;
 
   get hasExpired(): boolean {
     return this.#wallMs >= this.#expiresAtMs - timerMs;
@@ -223,6 +229,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
 
   /** The process is replaced: the next one counts the time without a client from when it has restored the stream. */
   lost(host: object): void {
+    const { resumeWindowMs } = this.#weather.settings;
+    const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
+    if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.mayHaveVanished = true;
     if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
   }
 
