@@ -139,7 +139,7 @@ const isLikely: Readonly<Record<string, (weather: Weather) => boolean>> = {
 test.each([...plantedBugs])('%s is found out, and the report says how to see it again', async (name, deciders) => {
   const known = knownWorlds[name] ?? 0;
   for (const seed of [known, ...seedsBut([known], bugSeedsMax)]) {
-    if (isLikely[name]?.(weatherOf(seed)) === false) continue;
+    if (seed !== known && isLikely[name]?.(weatherOf(seed)) === false) continue;
     const result = await simulate(seed, deciders);
     if (result.failure === undefined) continue;
     // It is the bug that fails the seed, not the seed that fails any scheduler.
