@@ -64,6 +64,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
   readonly #links = new Map<object, number>();
   #linkedAtMs = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
+  #isGivenUp: boolean = false;
+  /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
+  #mayHaveVanished: boolean = false;
   /** A process has taken it over since it was opened. */
   #isRestored: boolean = false;
 
@@ -85,9 +88,6 @@ export class JudgedStream implements StreamScript, LogWatcher {
   get isOpened(): boolean {
     return this.#openedAtMs !== undefined;
   }
-
-  /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
-  mayHaveVanished = false;
 
   get hasExpired(): boolean {
     return this.#wallMs >= this.#expiresAtMs - timerMs;
@@ -164,9 +164,19 @@ export class JudgedStream implements StreamScript, LogWatcher {
     }
   }
 
+  failed(): void {
+    this.#isGivenUp = true;
+  }
+
+  /** Nobody may be left who writes its end: a later process or client does, or it ends with its log. */
+  get mayBeAbandoned(): boolean {
+    return this.#isGivenUp || this.#mayHaveVanished;
+  }
+
   takenOver(epoch: number, entries: readonly Uint8Array[], last: number): void {
     claim(epoch > this.#epoch, `${this.plan.id} is taken over at epoch ${epoch}, after ${this.#epoch}`);
     this.#epoch = epoch;
+    this.#isGivenUp = false;
     const first = last - entries.length + 1;
     const { lastNumber } = this.referee;
     claim(last >= lastNumber, `${this.plan.id} is found with ${last} entries, and ${lastNumber} are durable`);
@@ -231,7 +241,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
   lost(host: object): void {
     const { resumeWindowMs } = this.#weather.settings;
     const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
-    if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.mayHaveVanished = true;
+    if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.#mayHaveVanished = true;
     if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
   }
 
