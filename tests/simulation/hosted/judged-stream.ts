@@ -65,6 +65,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #linkedAtMs = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   #isGivenUp: boolean = false;
+  readonly #replaced = new WeakSet<object>();
   /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
   #mayHaveVanished: boolean = false;
   /** A process has taken it over since it was opened. */
@@ -227,14 +228,16 @@ export class JudgedStream implements StreamScript, LogWatcher {
   }
 
   linked(host: object): void {
-    this.#links.set(host, (this.#links.get(host) ?? 0) + 1);
+    // A process that hangs still has the links of before.
+    const before = this.#links.get(host) ?? (this.#replaced.has(host) ? 1 : 0);
+    this.#links.set(host, before + 1);
   }
 
   unlinked(host: object): void {
     const links = this.#links.get(host);
     if (links === undefined) return;
     if (links > 1) this.#links.set(host, links - 1);
-    else this.lost(host);
+    else this.#leave(host);
   }
 
   /** The process is replaced: the next one counts the time without a client from when it has restored the stream. */
@@ -242,6 +245,11 @@ export class JudgedStream implements StreamScript, LogWatcher {
     const { resumeWindowMs } = this.#weather.settings;
     const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
     if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.#mayHaveVanished = true;
+    this.#replaced.add(host);
+    this.#leave(host);
+  }
+
+  #leave(host: object): void {
     if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
   }
 
