@@ -494,7 +494,7 @@ export const fields = {
       flag: 'store-path',
       synonyms: ['store', 'data-dir', 'state-dir'],
       description:
-        'Folder for what must outlive the server: labels, splits, shadows, explicit loads, pins. One server at a time.',
+        'Folder for what must outlive the server: labels, splits, shadows, explicit loads, pins, durable streams. One server at a time.',
       default: '',
     }),
     synced: boolean({

@@ -52,13 +52,18 @@ export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs):
   return inputs;
 }
 
-function tensorFrom(spec: TensorSpec, text: string, wantedShape: readonly number[] | undefined): Tensor {
+/** Words for an input of texts need no quotes: --input 'text=I loved it.' */
+const isJsonStart = /^\s*["[]/;
+
+function tensorFrom(spec: TensorSpec, given: string, wantedShape: readonly number[] | undefined): Tensor {
+  const text = spec.datatype === 'BYTES' && !isJsonStart.test(given) ? JSON.stringify(given) : given;
   let value: JsonValue;
   try {
     value = parseJson(encoder.encode(text));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandFailure(`--input ${spec.name} is not JSON (${why}); write --input '${spec.name}=[1, 2]'`);
+    const example = spec.datatype === 'BYTES' ? '["a text"]' : '[1, 2]';
+    throw new CommandFailure(`--input ${spec.name} is not JSON (${why}); write --input '${spec.name}=${example}'`);
   }
   const { shape, depth } = fitted(spec, sizesOf(value), wantedShape);
   const data = `${'['.repeat(depth)}${text}${']'.repeat(depth)}`;

@@ -38,6 +38,8 @@ function answer(request: IncomingMessage, body: Buffer, response: ServerResponse
   if (answerWith !== undefined) answerWith(response);
   else if (request.url === '/v2/models/echo' || request.url === '/v2/models/echo/versions/3')
     response.end(JSON.stringify(metadata));
+  else if (request.url === '/v2/models/text')
+    response.end(JSON.stringify({ ...metadata, inputs: [{ name: 't', datatype: 'BYTES', shape: [1] }] }));
   else if (request.url?.endsWith('/infer') === true) echo(body, request.headers, response);
   else {
     response.statusCode = 404;
@@ -85,6 +87,18 @@ test('values get their types and shapes from the model', async () => {
   expect(received[1]?.body.toString()).toBe(
     '{"inputs":[{"name":"x","datatype":"FP32","shape":[2,2],"data":[1,2.5,3,4]},{"name":"n","datatype":"INT64","shape":[1],"data":[7]}]}',
   );
+});
+
+test.each([
+  ['words without quotes', 'I loved it.', 'I loved it.'],
+  ['a JSON text', '"I loved it."', 'I loved it.'],
+  ['a list of them', '["I loved it."]', 'I loved it.'],
+  ['what could be a number', '42', '42'],
+])('an input of texts takes %s', async (_name, given, sent) => {
+  expect((await infer('text', '--input', `t=${given}`)).code).toBe(0);
+  expect(JSON.parse(received.at(-1)?.body.toString() ?? '')).toEqual({
+    inputs: [{ name: 't', datatype: 'BYTES', shape: [1], data: [sent] }],
+  });
 });
 
 test('--binary sends and receives tensors as bytes, without loss', async () => {
