@@ -1,9 +1,10 @@
 // Bundles the programs that a server consists of: to find, read and link a thousand modules is most of what a start takes Node.
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { takeCurrentBundle } from '../packages/millrace/dist/current-bundle.js';
+import { licencesOf } from './bundled-licences.mjs';
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '../packages');
 const millrace = join(packages, 'millrace');
@@ -13,9 +14,11 @@ if (process.argv.includes('--if-outdated') && takeCurrentBundle(millrace) !== un
 
 const { dependencies } = JSON.parse(readFileSync(join(millrace, 'package.json'), 'utf8'));
 const outdir = join(millrace, 'bundle');
+/** Packages from elsewhere that every server loads and that are nothing but JavaScript. The others stay as they are installed. */
+const bundled = ['@bufbuild/protobuf', 'pino', 'ws', 'zod'];
 
 rmSync(outdir, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   // By the names that packages/millrace/src/programs.ts has for them.
   entryPoints: {
     command: join(millrace, 'dist/main.js'),
@@ -36,7 +39,13 @@ await build({
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
-  // Packages from elsewhere are installed: their licences, updates and audits concern what runs.
-  external: Object.keys(dependencies).filter((name) => !name.startsWith('@millrace/')),
+  external: Object.keys(dependencies).filter((name) => !name.startsWith('@millrace/') && !bundled.includes(name)),
+  // For the packages among them that are CommonJS.
+  banner: {
+    js: `import { createRequire as requireOfBundle } from 'node:module'; const require = requireOfBundle(import.meta.url);`,
+  },
+  metafile: true,
   logLevel: 'warning',
 });
+
+writeFileSync(join(outdir, 'LICENSES.txt'), licencesOf(metafile));

@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { expect, test } from 'vitest';
-import { isLong } from '../long-tests.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { loadWhile } from './kill-workers.ts';
 
 const answersPerKill = 400;
-const killsWanted = isLong ? 6 : 3;
+const killsWanted = 6;
 
 test('workers killed under the load of 64 connections cost no request its answer', async () => {
   const models = new ModelRepository().copy(join(repositoryRoot, 'tests/models/add_sub'), 'add_sub');

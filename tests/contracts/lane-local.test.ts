@@ -1,5 +1,6 @@
 import { createLocalLane } from '@millrace/router/internal';
 import { programs } from 'millrace/internal';
+import { isLong } from '../long-tests.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 import { describeLane } from './lane.ts';
 
@@ -14,11 +15,13 @@ describeLane('local', {
   startsProcess: true,
 });
 
-describeLane('local, heard by the event loop', {
-  createLane: () => createLocalLane({ workerPath: eventWorker, sharedMemoryBytesMax: 2 ** 26 }),
-  // Everything in frames: the other local lane has shared memory.
-  createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 0 }),
-  createSilentLane: () => createLocalLane({ workerPath: silentWorker, sharedMemoryBytesMax: 0 }),
-  life: 'started',
-  startsProcess: true,
-});
+if (isLong) {
+  describeLane('local, heard by the event loop', {
+    createLane: () => createLocalLane({ workerPath: eventWorker, sharedMemoryBytesMax: 2 ** 26 }),
+    // Everything in frames: the other local lane has shared memory.
+    createCallingLane: () => createLocalLane({ workerPath: programs.pipelineWorker, sharedMemoryBytesMax: 0 }),
+    createSilentLane: () => createLocalLane({ workerPath: silentWorker, sharedMemoryBytesMax: 0 }),
+    life: 'started',
+    startsProcess: true,
+  });
+}

@@ -79,7 +79,7 @@ describe('shared memory', () => {
     expect(() => answers[0]?.region.release()).toThrow(/released twice/);
   });
 
-  const rounds = isLong ? 5000 : 1000;
+  const rounds = isLong ? 5000 : 300;
   test(`after ${2 * rounds} batches all of it is free again`, async () => {
     const probe = open({ sharedMemoryBytesMax: 8 * 20_480 });
     await probe.load(models.identity(1, 5000));

@@ -202,6 +202,7 @@ describe('a durable stream over ModelStreamInfer', () => {
     seen = [...seen, ...second.got];
     expect(seen.map(written)).toEqual(totals.slice(0, 4));
     await expectTheRest('troubled-stream', seen);
+    await server.whenReady();
   });
 
   test('is resumed without an input, and ends again for whoever asks', async () => {

@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { envelope, inferMessage, inferMethod } from '../attacks/raw/infer-message.ts';
-import { isLong } from '../long-tests.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -156,7 +155,7 @@ function jsonOf(index: number, values: readonly number[], parameters: object = {
 
 test('gRPC requests of 128 KiB with unique ids leave no memory behind', async () => {
   await openGrpcSession();
-  const growth = await growthBy(isLong ? 2000 : 500, async (index) => {
+  const growth = await growthBy(2000, async (index) => {
     expect(await inferOverGrpc({ id: unique(index), bytes: 128 * KiB })).toBe('answered');
   });
   expect(growth).toBeLessThan(boundOf('gRPC', 'HPACK', 'frames'));
@@ -165,7 +164,7 @@ test('gRPC requests of 128 KiB with unique ids leave no memory behind', async ()
 test('names of models and tensors that do not exist leave neither memory nor series', async () => {
   await openGrpcSession();
   const series = await seriesCount();
-  const growth = await growthBy(isLong ? 1000 : 400, async (index) => {
+  const growth = await growthBy(1000, async (index) => {
     const bytes = 64 * KiB;
     expect(await inferOverGrpc({ model: unique(index), bytes })).toMatch(/unknown model|not found/i);
     expect(await inferOverGrpc({ input: unique(index), bytes })).toMatch(/unexpected inference input/);
@@ -195,7 +194,7 @@ test('unique header names and values leave no memory behind, on HTTP/1.1 and HTT
 
 test('unique callers leave no more than their counts', async () => {
   const series = await seriesCount();
-  const growth = await growthBy(isLong ? 3800 : 2000, async (index) => {
+  const growth = await growthBy(3800, async (index) => {
     // A name in a long head, and one that is cut: neither may keep the head alive.
     const name = index % 2 === 0 ? unique(index) : `${index} ${'n'.repeat(4000)}`;
     const headers = { 'x-filler': 'f'.repeat(8000), 'x-caller': name };

@@ -126,6 +126,7 @@ test('outputs after kill -9 of the router are those of an undisturbed stream', a
   const second = await resumed(streamId as string, seen.length);
   expect([...seen, ...second.all('output')]).toEqual(expected);
   expect((await second.received('opened')).epoch).toBeGreaterThan(epoch as number);
+  await server.whenReady();
 });
 
 test('a client that names no subprotocol speaks JSON; the port of gRPC serves it too', async () => {

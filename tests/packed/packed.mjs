@@ -37,6 +37,9 @@ export function packWorkspaces(root, folder) {
 export function checkContents(tarballs, check) {
   for (const { name, files } of tarballs) {
     check(`${name} carries the licence`, files.includes('LICENSE'));
+    if (name === 'millrace') {
+      check(`${name} carries the licences of what is bundled`, files.includes('bundle/LICENSES.txt'));
+    }
     const needless = files.filter((file) => /\.test\.|\.bench\.|\.map$|(^|\/)src\/|malformed|echo-double/.test(file));
     check(`${name} carries nothing that only tests need${needless.map((file) => ` ${file}`)}`, needless.length === 0);
   }

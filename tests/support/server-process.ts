@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { eventually } from './eventually.ts';
 import { metricFrom } from './metrics.ts';
 import { repositoryRoot } from './repository-root.ts';
 
@@ -70,6 +71,12 @@ export class ServerProcess {
     const server = await ServerProcess.launch(serveArguments, launch);
     while ((await fetch(`${server.url}/v2/health/ready`)).status !== 200) await nextTurn();
     return server;
+  }
+
+  /** Resolves when its models are ready, for instance after a restart of the router, which loads those of open streams first. */
+  async whenReady(): Promise<void> {
+    const isReady = async (): Promise<boolean> => (await fetch(`${this.url}/v2/health/ready`)).status === 200;
+    await eventually('it is ready', () => isReady().catch(() => false), 60_000);
   }
 
   /** Resolves when it listens, whether or not it will be ready. */

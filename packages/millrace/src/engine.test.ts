@@ -10,7 +10,8 @@ import { createEngine, type EmbeddedEngine } from './engine.ts';
 import type { EngineOptions } from './engine-options.ts';
 import type { InputValue, TypedArray } from './tensor-values.ts';
 
-const lanes = ['inline', 'local'] as const;
+/** Those of a local lane start worker processes. */
+const lanes = process.env.TEST_LONG === '1' ? (['inline', 'local'] as const) : (['inline'] as const);
 
 const everyDatatype: readonly (readonly [Exclude<Datatype, 'BF16' | 'BYTES'>, InputValue['data'], TypedArray])[] = [
   ['BOOL', [true, false], Uint8Array.of(1, 0)],

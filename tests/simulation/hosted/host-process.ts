@@ -110,6 +110,8 @@ export class HostProcess {
   }
 
   async close(): Promise<void> {
+    // The timers of a process that is dead never fire, and its journal would wait for them.
+    if (this.#isDead) return;
     await this.#journal.close();
     this.die();
   }

@@ -106,8 +106,8 @@ export class HostedStreams {
     for (const { clients } of this.#clients) {
       for (const { outcome, id } of clients) claim(outcome !== undefined, `client ${id} of a stream waits for ever`);
     }
-    for (const { plan, isOpened, referee, mayHaveVanished } of this.#streams.values()) {
-      const isMissed = mayHaveVanished || this.#host?.process.hasMissed(plan.id) === true;
+    for (const { plan, isOpened, referee, mayBeAbandoned } of this.#streams.values()) {
+      const isMissed = mayBeAbandoned || this.#host?.process.hasMissed(plan.id) === true;
       claim(!isOpened || isMissed || referee.ending !== undefined, `${plan.id} has no ending`);
     }
     const pins = this.#processes.reduce((sum, process) => sum + process.pins, 0);

@@ -7,6 +7,8 @@ export interface LogWatcher {
   /** A process has become its owner, and found these entries after the snapshot; the last has this number. */
   takenOver(epoch: number, entries: readonly Uint8Array[], last: number): void;
   durable(entries: readonly Uint8Array[], last: number): void;
+  /** It is not known whether entries were added: the process gives the stream up, and whoever comes next takes it over. */
+  failed(): void;
   trimmed(snapshot: readonly Uint8Array[], to: number): void;
 }
 
@@ -44,7 +46,13 @@ function judgedLog(log: StreamLog, world: SimulatedWorld, watcher: LogWatcher): 
       return log.entries;
     },
     append: async (entries, options) => {
-      const last = await log.append(entries, options);
+      let last: number;
+      try {
+        last = await log.append(entries, options);
+      } catch (error) {
+        watcher.failed();
+        throw error;
+      }
       world.judge(() => watcher.durable(entries, last));
       return last;
     },

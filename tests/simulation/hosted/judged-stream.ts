@@ -64,6 +64,10 @@ export class JudgedStream implements StreamScript, LogWatcher {
   readonly #links = new Map<object, number>();
   #linkedAtMs = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
+  #isGivenUp: boolean = false;
+  readonly #replaced = new WeakSet<object>();
+  /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
+  #mayHaveVanished: boolean = false;
   /** A process has taken it over since it was opened. */
   #isRestored: boolean = false;
 
@@ -85,9 +89,6 @@ export class JudgedStream implements StreamScript, LogWatcher {
   get isOpened(): boolean {
     return this.#openedAtMs !== undefined;
   }
-
-  /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
-  mayHaveVanished = false;
 
   get hasExpired(): boolean {
     return this.#wallMs >= this.#expiresAtMs - timerMs;
@@ -164,9 +165,19 @@ export class JudgedStream implements StreamScript, LogWatcher {
     }
   }
 
+  failed(): void {
+    this.#isGivenUp = true;
+  }
+
+  /** Nobody may be left who writes its end: a later process or client does, or it ends with its log. */
+  get mayBeAbandoned(): boolean {
+    return this.#isGivenUp || this.#mayHaveVanished;
+  }
+
   takenOver(epoch: number, entries: readonly Uint8Array[], last: number): void {
     claim(epoch > this.#epoch, `${this.plan.id} is taken over at epoch ${epoch}, after ${this.#epoch}`);
     this.#epoch = epoch;
+    this.#isGivenUp = false;
     const first = last - entries.length + 1;
     const { lastNumber } = this.referee;
     claim(last >= lastNumber, `${this.plan.id} is found with ${last} entries, and ${lastNumber} are durable`);
@@ -217,21 +228,28 @@ export class JudgedStream implements StreamScript, LogWatcher {
   }
 
   linked(host: object): void {
-    this.#links.set(host, (this.#links.get(host) ?? 0) + 1);
+    // A process that hangs still has the links of before.
+    const before = this.#links.get(host) ?? (this.#replaced.has(host) ? 1 : 0);
+    this.#links.set(host, before + 1);
   }
 
   unlinked(host: object): void {
     const links = this.#links.get(host);
     if (links === undefined) return;
     if (links > 1) this.#links.set(host, links - 1);
-    else this.lost(host);
+    else this.#leave(host);
   }
 
   /** The process is replaced: the next one counts the time without a client from when it has restored the stream. */
   lost(host: object): void {
     const { resumeWindowMs } = this.#weather.settings;
     const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
-    if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.mayHaveVanished = true;
+    if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.#mayHaveVanished = true;
+    this.#replaced.add(host);
+    this.#leave(host);
+  }
+
+  #leave(host: object): void {
     if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
   }
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { NumberScan, numberCharactersMax, scanNumber, textOfNumber } from './scan-number.ts';
 
 const encoder = new TextEncoder();
+const runs = process.env.TEST_LONG === '1' ? 1000 : 200;
 
 function scan(text: string): NumberScan {
   const number = new NumberScan();
@@ -37,7 +38,7 @@ test('numbers of every length and exponent are the nearest double', () => {
         expectSame(`${whole}${fraction === '' ? '' : `.${fraction}`}`);
       },
     ),
-    { seed: 1, numRuns: 6000 },
+    { seed: 1, numRuns: 6 * runs },
   );
 });
 
@@ -48,7 +49,7 @@ test('the text JavaScript writes for any double reads back as that double', () =
         if (text !== 'Infinity' && text !== '-Infinity') expectSame(text);
       }
     }),
-    { seed: 2, numRuns: 3000 },
+    { seed: 2, numRuns: 3 * runs },
   );
 });
 
@@ -71,7 +72,7 @@ test('numbers at and beside the middle between two doubles round as they must', 
         expect(Math.abs(scan(text).value - double) / double).toBeLessThanOrEqual(2 ** -52);
       },
     ),
-    { seed: 3, numRuns: 1000 },
+    { seed: 3, numRuns: runs },
   );
 });
 

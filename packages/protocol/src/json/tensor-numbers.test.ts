@@ -222,7 +222,7 @@ describe('floats', () => {
           }
         },
       ),
-      { seed: 24, numRuns: 3000 },
+      { seed: 24, numRuns: process.env.TEST_LONG === '1' ? 3000 : 500 },
     );
   });
 

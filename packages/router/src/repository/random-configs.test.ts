@@ -17,7 +17,7 @@ import { modelDefaults, modelParameters } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
 import { TestRepository } from './testing/test-repository.ts';
 
-const seedCount = process.env.TEST_LONG === '1' ? 2000 : 500;
+const seedCount = process.env.TEST_LONG === '1' ? 2000 : 200;
 
 let repository: TestRepository;
 

@@ -10,7 +10,10 @@ import { killPoints, loopEntry, loopPhases, loopSnapshot, loopStreams } from '..
 import { openLmdbJournal } from './lmdb-journal.ts';
 
 const program = fileURLToPath(new URL('../../dist/testing/journal-loop.js', import.meta.url));
-const randomRounds = 10;
+const isLong = process.env.TEST_LONG === '1';
+const randomRounds = isLong ? 10 : 2;
+/** What is written reaches the journal in the same order in both; they differ in when the disk is told to keep it. */
+const durabilities = isLong ? (['process', 'power'] as const) : (['process'] as const);
 
 beforeAll(() => {
   if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\` first`);
@@ -46,6 +49,8 @@ class Known {
     const { verb, value = 0 } = this.#next ?? {};
     if (view === undefined) {
       if (this.#isThere) expect(verb).toBe('remove');
+      // Also where nobody heard of it: the next process takes a log that is empty.
+      this.hear('removed', 0);
       return;
     }
     if (!this.#isThere) expect(verb).toBe('take');
@@ -66,7 +71,7 @@ class Known {
   }
 }
 
-describe.each(['process', 'power'] as const)('%s', (durability) => {
+describe.each(durabilities)('%s', (durability) => {
   const path = mkdtempSync(join(tmpdir(), 'millrace-journal-kill-'));
   afterAll(() => rmSync(path, { recursive: true, force: true }));
   const known = new Map(loopStreams.map((stream) => [stream, new Known()]));

@@ -9,7 +9,7 @@ import { counterFrom, counterKeys, counterValue } from '../testing/counters.ts';
 import { openLmdbStore } from './lmdb-store.ts';
 
 const program = fileURLToPath(new URL('../../dist/testing/put-loop.js', import.meta.url));
-const rounds = process.env.TEST_LONG === '1' ? 30 : 8;
+const rounds = process.env.TEST_LONG === '1' ? 30 : 3;
 
 beforeAll(() => {
   if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\` first`);

@@ -11,13 +11,15 @@ import { type ReflectionAnswer, ReflectionAnswers, reflectionAnswerCodec } from 
 type Request = v1.ServerReflectionRequest;
 
 export class ReflectionService {
-  readonly #answers: ReflectionAnswers;
+  readonly #files: readonly DescFile[];
+  /** Made for the first request: most servers get none, and every start would wait for it. */
+  #answers: ReflectionAnswers | undefined = undefined;
   readonly #turns: CallTurns;
   readonly #calls = new Set<StreamCall<ReflectionAnswer>>();
 
   /** `files` declare the services that are served beside reflection itself. */
   constructor(files: readonly DescFile[], turns: CallTurns) {
-    this.#answers = new ReflectionAnswers(files);
+    this.#files = files;
     this.#turns = turns;
   }
 
@@ -62,6 +64,7 @@ export class ReflectionService {
   }
 
   *#answer(request: Request): SliceGenerator<ReflectionAnswer> {
+    this.#answers ??= new ReflectionAnswers(this.#files);
     const answer = this.#answers.answerTo(request);
     yield;
     return answer;

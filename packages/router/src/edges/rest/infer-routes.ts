@@ -1,5 +1,5 @@
 /** The routes of inference: path, header fields and body. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
 import { headerLengthField } from './decode-request.ts';

@@ -1,6 +1,6 @@
 /** Operations on a model, which exist for the version it prefers and for a named one. */
 import type { HttpResponse } from '@millrace/http';
-import { z } from 'zod';
+import * as z from 'zod';
 import { encodeError } from '../routing/encode-error.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
 import type { RestConfig } from './config.ts';

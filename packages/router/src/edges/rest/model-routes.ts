@@ -1,6 +1,6 @@
 /** Metadata, configuration and readiness of a model. */
 import type { HttpResponse } from '@millrace/http';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import { takeReadinessProblem } from '../model-readiness.ts';
 import { errorCodeField, errorSchema, withoutBody } from '../routing/encode-error.ts';

@@ -124,12 +124,14 @@ describe('a request mutated at random', () => {
     return body;
   }
 
+  const runs = process.env.TEST_LONG === '1' ? 20_000 : 3000;
+
   test('is answered or refused, never a failure, and every answer is released', async () => {
     const { call, dataPlane, errors } = echoEdge();
     const random = randomFrom(0x5eed);
     const statuses = new Map<number, number>();
     let answered = 0;
-    for (let run = 0; run < 20_000; run++) {
+    for (let run = 0; run < runs; run++) {
       const body = bend(random);
       const shift = body.byteLength - valid.body.byteLength;
       // Half keep the header length, half move it with the body, so that bent JSON still meets a whole tail.
@@ -142,7 +144,7 @@ describe('a request mutated at random', () => {
     }
     expect(errors).toEqual([]);
     expect(dataPlane.releases).toBe(dataPlane.answers);
-    expect(answered).toBeGreaterThan(100);
-    expect(statuses.get(400)).toBeGreaterThan(10_000);
+    expect(answered).toBeGreaterThan(runs / 200);
+    expect(statuses.get(400)).toBeGreaterThan(runs / 2);
   }, 60_000);
 });

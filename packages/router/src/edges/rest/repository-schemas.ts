@@ -1,5 +1,5 @@
 /** The bodies of Triton's model repository extension in the OpenAPI document. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 export const indexRequestSchema = z.object({ ready: z.boolean().optional() });
 export const repositoryIndexSchema = z

@@ -1,6 +1,6 @@
 /** The bodies in the OpenAPI document. The decoder is stricter and faster than these schemas, and a test keeps both consistent. */
 import { datatypes } from '@millrace/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const parameters = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))

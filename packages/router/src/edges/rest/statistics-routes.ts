@@ -1,5 +1,5 @@
 /** Triton's statistics extension over REST. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Statistics } from '../../management/statistics.ts';
 import { encodeError, errorSchema } from '../routing/encode-error.ts';
 import { jsonContent, type Route } from '../routing/route.ts';

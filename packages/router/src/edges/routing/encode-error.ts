@@ -7,7 +7,7 @@ import {
   MemoryRefused,
 } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The body of an error in the OpenAPI document. */
 export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });

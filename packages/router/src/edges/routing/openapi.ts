@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document of a list of routes, made from nothing but their declarations. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type BodyDeclaration, type Route, takeParameterName, templateSegments } from './route.ts';
 
 export interface OpenApiInfo {
@@ -36,7 +36,7 @@ export function openApiDocument(info: OpenApiInfo, routes: readonly Route[]): Op
   };
 }
 
-/** A route that serves the document of the given routes and of itself. */
+/** A route that serves the document of the given routes and of itself. It is made for the first request: it takes longer than the start of all routes. */
 export function openApiRoute(info: OpenApiInfo, routes: readonly Route[]): Route {
   let body: Uint8Array | undefined;
   const route: Route = {

@@ -1,6 +1,6 @@
 /** The declaration of one operation of an edge. It is data: the router matches it, and OpenAPI is generated from it. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 export type RouteMethod = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
 

@@ -1,6 +1,6 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '@millrace/http';
 import { InferenceError, shortened } from '@millrace/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type PathMatch, PathTree } from './match-path.ts';
 import type { Route, RoutedRequest } from './route.ts';
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type HttpRequest, inject } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { openApiDocument, openApiRoute } from './openapi.ts';
 import type { Route } from './route.ts';
 import { createRouter, knownPathsMax } from './router.ts';

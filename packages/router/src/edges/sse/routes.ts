@@ -1,7 +1,7 @@
 /** Durable streams over plain HTTP: events in one response, further inputs and acknowledgements in requests of their own. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { StreamCaller } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
 import { encodeError, errorSchema } from '../routing/encode-error.ts';

@@ -1,5 +1,5 @@
 /** Bodies of the edge of server-sent events in the OpenAPI document. docs/reference/streams.md explains the fields. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 const credit = z
   .object({ messages: z.int().min(0), bytes: z.int().min(0) })

@@ -1,5 +1,5 @@
 /** Where the WebSocket is served, and what requests for it get that ask for none. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { jsonContent, type Route } from '../routing/route.ts';
 import { streamSubprotocols } from './subprotocols.ts';
 

@@ -9,7 +9,7 @@ import {
   shortened,
   stringifyJson,
 } from '@millrace/protocol';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { ShadowedVersion, TrafficChange, WeightedVersion } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { RoutedRequest } from '../../routing/route.ts';
 import type { ManagementOperations } from '../operations.ts';

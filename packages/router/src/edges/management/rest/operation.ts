@@ -1,6 +1,6 @@
 /** One operation of the REST interface: its declaration, reading its body within limits, and its errors. */
 import type { HttpResponse } from '@millrace/http';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { LoadBodyReader } from '../../rest/load-body-reader.ts';
 import { encodeError, errorSchema } from '../../routing/encode-error.ts';
 import { jsonContent, type Route, type RoutedRequest } from '../../routing/route.ts';

@@ -1,6 +1,6 @@
 /** Management over REST. All routes are below one path, so that a proxy can block them with one rule. */
 import type { HttpResponse } from '@millrace/http';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { TrafficChange } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { Route } from '../../routing/route.ts';
 import type { SliceQueue } from '../../slices/slice-queue.ts';

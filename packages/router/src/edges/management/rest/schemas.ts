@@ -1,5 +1,5 @@
 /** The bodies of the REST interface. Ranges are documented here and checked by the operations, with the same messages everywhere. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 const count = z.int().min(0);
 const version = z.string().describe('A version, like "2"');
