@@ -47,6 +47,7 @@ import { Readiness } from './readiness.ts';
 import type { ExposureNotice, RunningServer, ServedModelStatus } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
+import { StreamRestoration } from './stream-restoration.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
@@ -175,12 +176,9 @@ async function startOn(
   });
   // Clients that come back are not kept waiting for the others.
   if (streams.hasJournal) {
-    const onFailed = (stream: string, error: unknown): void =>
-      logger.warn({ stream, error }, 'stream not taken over from the journal; its client may try again');
-    streams.host.restore(onFailed).then(
-      (count) => logger.info({ streams: count }, 'streams taken over from the journal'),
-      (error: unknown) => logger.error({ error }, 'the journal of streams cannot be read'),
-    );
+    const restoration = new StreamRestoration({ host: streams.host, clock: systemClock, logger });
+    components.add({ drain: () => restoration.close(), close: () => restoration.close() });
+    restoration.start();
   }
   return new ComposedServer({
     components,

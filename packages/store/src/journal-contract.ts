@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Journal } from './journal.ts';
 import { boundTests } from './journal-contract/bounds.ts';
+import { endedTests } from './journal-contract/ended.ts';
 import { fencingTests } from './journal-contract/fencing.ts';
 import type { JournalHarness, JournalSubject } from './journal-contract/journal-subject.ts';
 import { logTests } from './journal-contract/logs.ts';
@@ -40,5 +41,6 @@ export function describeJournal(name: string, makeSubject: () => Promise<Journal
     describe('fencing', () => fencingTests(harness));
     describe('trims', () => trimTests(harness));
     describe('bounds', () => boundTests(harness));
+    describe('ended', () => endedTests(harness));
   });
 }

@@ -92,8 +92,13 @@ export interface AppendOptions {
 export interface CloseLogOptions {
   /** Deletes the log. */
   readonly remove?: boolean;
-  /** Lets the log expire earlier: an ended stream stays for those who ask for its end, and for no longer. */
+  /** Lets the log expire earlier. */
   readonly expiresAtMs?: number;
+  /**
+   * The stream has ended: its entries stay until then for those who ask for its end, and the empty log until it expires. After a
+   * start of the journal they stay for a moment whatever the time is, since nobody could ask before.
+   */
+  readonly entriesExpireAtMs?: number;
 }
 
 export interface StreamLogSummary {
@@ -110,6 +115,8 @@ export interface StreamLogSummary {
   readonly expiresAtMs: number;
   /** As given when it was created; empty also if nothing was ever appended, or everything was trimmed without a snapshot. */
   readonly tag: string;
+  /** As an owner said when its stream had ended; undefined: it may go on. */
+  readonly entriesExpireAtMs: number | undefined;
 }
 
 export interface StreamLogView extends StreamLogSummary {

@@ -8,6 +8,8 @@ export interface EdgeFigures {
   readonly streams: number;
   readonly outputs: number;
   readonly resumes: number;
+  /** Connections that clients gave up because nothing came. */
+  readonly silences: number;
   /** Streams with a problem. */
   readonly wrong: number;
   readonly missingModels: readonly string[];
@@ -22,6 +24,7 @@ export function edgeFigures({ clients }: Pick<StreamRun, 'clients'>): readonly E
       streams: own.length,
       outputs: own.reduce((sum, { lastOutput }) => sum + lastOutput, 0),
       resumes: own.reduce((sum, { resumes }) => sum + resumes, 0),
+      silences: own.reduce((sum, { silences }) => sum + silences, 0),
       wrong: own.filter(({ problems }) => problems.length > 0).length,
       missingModels: streamedModels.filter((model) => !models.has(model)),
     };
@@ -30,9 +33,9 @@ export function edgeFigures({ clients }: Pick<StreamRun, 'clients'>): readonly E
 
 export function writtenEdges(edges: readonly EdgeFigures[]): string {
   return edges
-    .map(({ edge, streams, outputs, resumes, wrong, missingModels }) => {
+    .map(({ edge, streams, outputs, resumes, silences, wrong, missingModels }) => {
       const missing = missingModels.length === 0 ? '' : `, no stream of ${missingModels.join(', ')}`;
-      return `  ${edge}: ${streams} streams, ${outputs} outputs, ${resumes} resumes, ${wrong} wrong${missing}`;
+      return `  ${edge}: ${streams} streams, ${outputs} outputs, ${resumes} resumes, ${silences} silences, ${wrong} wrong${missing}`;
     })
     .join('\n');
 }

@@ -139,6 +139,11 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
         if (this.#timer !== undefined) this.#timer.isCancelled = true;
         this.#timer = timeline.at(action.at, () => this.handle({ kind: 'tick' }));
         break;
+      case 'parked':
+        this.#log?.close();
+        this.#go();
+        this.#world.keep(action.resumableUntil);
+        break;
       case 'finished':
         this.#world.remove();
         this.#log?.close();

@@ -34,6 +34,8 @@ export class SimulatedJournal {
   readonly parts: JournalParts;
   epoch = 0;
   isRemoved: boolean = false;
+  /** Its stream has ended: routers that start leave it alone. */
+  isParked: boolean = false;
   base = 0;
   snapshot: readonly Entry[] = [];
   entries: Entry[] = [];

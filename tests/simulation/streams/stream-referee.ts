@@ -96,7 +96,8 @@ export class StreamReferee {
       this.noteClosed(action.link, action.error.code);
     }
     if (action.kind === 'send') this.checkSent(action.link, action.frame);
-    if (action.kind === 'finished' && this.#ending === undefined) this.fail('a stream without an ending is removed');
+    const isRemoved = action.kind === 'finished' || action.kind === 'parked';
+    if (isRemoved && this.#ending === undefined) this.fail('a stream without an ending is removed');
   }
 
   noteClosed(link: number, code: string): void {

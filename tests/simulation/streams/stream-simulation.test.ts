@@ -27,6 +27,7 @@ const sights = [
   'finished',
   'grant',
   'input dropped',
+  'parked',
   'release',
   'run',
   'send accepted',

@@ -24,6 +24,7 @@ export interface StreamSimulation {
 const eventsMax = 100_000;
 /** The latest time at which a world may still change: everything has expired long before. */
 const timeMaxMs = 10_000_000;
+const parkedSweepMs = 5_000;
 
 export class StreamWorld implements ClientSurroundings {
   readonly seed: number;
@@ -41,6 +42,7 @@ export class StreamWorld implements ClientSurroundings {
   #hosts: SimulatedHost[] = [];
   #hostCount = 0;
   #linkCount = 0;
+  #keptUntil = 0;
   events = 0;
 
   constructor(seed: number, bug: StreamBug, isTraced: boolean) {
@@ -133,8 +135,15 @@ export class StreamWorld implements ClientSurroundings {
   /** A router that starts takes over the streams that nobody owns. */
   startLater(): void {
     this.timeline.after(this.random.integer(10, 1_500), () => {
-      if (this.#host === undefined && !this.journal.isRemoved) this.#start();
+      if (this.#host === undefined && !this.journal.isRemoved && !this.journal.isParked) this.#start();
     });
+  }
+
+  /** An ended stream stays in the journal until then, and longer while a router has it for a client. */
+  keep(until: number): void {
+    this.journal.isParked = true;
+    this.#keptUntil = until;
+    this.timeline.at(until, () => this.#sweep());
   }
 
   remove(): void {
@@ -157,6 +166,12 @@ export class StreamWorld implements ClientSurroundings {
   get #host(): SimulatedHost | undefined {
     const last = this.#hosts.at(-1);
     return last?.isGone === false ? last : undefined;
+  }
+
+  #sweep(): void {
+    if (this.timeline.nowMs < this.#keptUntil) return;
+    if (this.#host === undefined) this.remove();
+    else this.timeline.after(parkedSweepMs, () => this.#sweep());
   }
 
   /** Another router takes the stream over, whether or not the one before is alive. */

@@ -148,7 +148,12 @@ export type StreamMachineAction<Payload> =
   | { readonly kind: 'close-link'; readonly link: LinkId; readonly error: StreamError }
   /** Replaces the time asked for before. */
   | { readonly kind: 'wake-at'; readonly at: number }
-  /** The stream has ended and can no longer be resumed: the log goes; its id is not to be used again before `expiresAt`. */
-  | { readonly kind: 'finished'; readonly expiresAt: number }
+  /**
+   * The stream has ended and has no client: its log stays, without owner, and can be resumed until then; after that only its
+   * id stays, so that a client that comes too late does not begin another stream without noticing.
+   */
+  | { readonly kind: 'parked'; readonly resumableUntil: number }
+  /** The stream has ended and its time to live is over: the log goes. */
+  | { readonly kind: 'finished' }
   /** The log stays, and this machine no longer owns it: whoever resumes takes it over. */
   | { readonly kind: 'release'; readonly error: StreamError };

@@ -25,7 +25,6 @@ describe('frames follow the journal', () => {
   test('the last input ends the stream, once its outputs are numbered', () => {
     const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
     expect(harness.take().slice(-2)).toEqual(['send 1 output 1 out1 last', 'send 1 ended done 1']);
-    expect(harness.wait(120_000).take()).toEqual(['finished']);
   });
 
   test('an input without a payload ends the stream without an output', () => {
@@ -347,27 +346,45 @@ describe('the journal', () => {
   });
 });
 
-describe('a restore', () => {
-  test('leaves a stream that has ended the rest of its resume window, however often it is restored', () => {
+describe('a stream that has ended', () => {
+  const ended = (): StreamHarness => {
     const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
-    for (let restarts = 0; restarts < 5; restarts++) harness.wait(20_000).restart();
     harness.take();
-    expect(harness.wait(19_999).take()).toEqual([]);
-    expect(harness.wait(1).take()).toEqual(['finished']);
+    return harness;
+  };
+
+  test('is left to the journal soon after its client has gone, for the resume window', () => {
+    const harness = ended();
+    const goneAt = harness.nowMs;
+    expect(harness.wait(999).take()).toEqual([]);
+    expect(harness.wait(1).take()).toEqual([`parked until ${goneAt + 120_000}`]);
+    expect(harness.wait(600_000).take()).toEqual([]);
   });
 
-  test('long after the end of a stream gives its client some time to come back', () => {
-    const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
+  test('stays while a client has not taken all of it', () => {
+    const harness = ended().attach(2, 0, { messages: 0 });
+    expect(harness.wait(600_000).take()).toEqual(['send 2 opened 1 next=1']);
+    harness.handle({ kind: 'detached', link: 2 });
+    expect(harness.wait(1_000).take()).toEqual([`parked until ${harness.nowMs - 1_000 + 120_000}`]);
+  });
+
+  test('is given to a client that comes before a late timer', () => {
+    const harness = ended();
+    harness.nowMs += 5_000;
+    expect(harness.attach(2, 1).take()).toEqual(['send 2 opened 1 next=2', 'send 2 ended done 1']);
+  });
+
+  test('is left to the journal again after it was restored, and expires with its time to live', () => {
+    const harness = ended();
     harness.nowMs += 600_000;
-    harness.restart().wait(14_999);
-    harness.take();
-    expect(harness.attach(2, 0).take()).toEqual([
-      'send 2 opened 1 next=1',
-      'send 2 output 1 out1 last',
-      'send 2 ended done 1',
-    ]);
+    harness.restart();
+    expect(harness.wait(1_000).take()).toEqual([`parked until ${harness.nowMs - 1_000 + 120_000}`]);
+    harness.nowMs += 3_600_000;
+    expect(harness.restart().take()).toEqual(['finished']);
   });
+});
 
+describe('a restore', () => {
   test('runs inputs since the checkpoint again, and skips their journaled outputs', () => {
     const harness = opened({ model: 'stateful' }).input(1).done(1, 'a', 's1').input(2).commit();
     harness.take();

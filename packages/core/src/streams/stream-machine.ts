@@ -42,8 +42,8 @@ export interface StreamMachineCounts {
   readonly logBytes: number;
 }
 
-/** How long a stream that has ended can be resumed at least after a restart: nobody could connect before. */
-const restartGraceMs = 15_000;
+/** How long a stream that has ended stays in memory without a client: one that lost its connection comes back soon. */
+const endedStayMs = 1000;
 const nothingToDo: readonly never[] = Object.freeze([]);
 
 export class StreamMachine<Payload extends SizedPayload> {
@@ -106,8 +106,6 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
     this.#endingNumber = log.last;
-    // Otherwise a process that dies again and again would keep all that has ended.
-    this.#idleSince = Math.max(stream.ending.endedAt, nowMs - Math.max(0, config.resumeWindowMs - restartGraceMs));
     this.#steps.pending.clear();
   }
 
@@ -280,6 +278,8 @@ export class StreamMachine<Payload extends SizedPayload> {
         break;
       case 'tick':
         this.#wakeUp.woken();
+        // Only here: between two ticks a caller may rely on a stream that it has found.
+        if (this.#nowMs >= this.#parkAt) this.#park();
         break;
     }
   }
@@ -380,11 +380,23 @@ export class StreamMachine<Payload extends SizedPayload> {
         this.#isAbandoned = true;
         this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
-    } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
+    } else if (this.ending !== undefined && this.#nowMs >= this.#opening.expiresAt) {
       this.#over = streamErrors.removed;
       this.#delivery.close(streamErrors.expired);
-      this.#actions.push({ kind: 'finished', expiresAt: this.#opening.expiresAt });
+      this.#actions.push({ kind: 'finished' });
     }
+  }
+
+  /** Leaves an ended stream to the journal. */
+  #park(): void {
+    this.#over = streamErrors.removed;
+    this.#actions.push({ kind: 'parked', resumableUntil: this.#resumableUntil });
+  }
+
+  /** When the stream is left to the journal; Infinity while it has not ended, or has a client. */
+  get #parkAt(): number {
+    const isIdle = this.ending !== undefined && !this.#isLeaving && !this.#delivery.isAttached;
+    return isIdle ? this.#idleSince + endedStayMs : Number.POSITIVE_INFINITY;
   }
 
   /** Infinity while there is a client. */
@@ -395,8 +407,10 @@ export class StreamMachine<Payload extends SizedPayload> {
   #askToWake(): void {
     // Until the ending is durable nothing else can become due, and a router that leaves waits for the journal only.
     const isOpen = !this.#isLeaving && (this.#ending === undefined || this.ending !== undefined);
-    let dueAt = isOpen ? Math.min(this.#opening.expiresAt, this.#resumableUntil) : Number.POSITIVE_INFINITY;
-    if (this.#isWorking) dueAt = Math.min(dueAt, this.#checkpointAt, this.#steps.pending.deadlineAt);
+    let dueAt = isOpen ? Math.min(this.#opening.expiresAt, this.#parkAt) : Number.POSITIVE_INFINITY;
+    if (this.#isWorking) {
+      dueAt = Math.min(dueAt, this.#resumableUntil, this.#checkpointAt, this.#steps.pending.deadlineAt);
+    }
     const wakeAt = this.#wakeUp.takeTime(dueAt, this.#nowMs);
     if (wakeAt !== undefined) this.#actions.push({ kind: 'wake-at', at: wakeAt });
   }

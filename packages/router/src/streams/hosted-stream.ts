@@ -50,7 +50,7 @@ export interface HostedStreamParts {
   readonly warnings: readonly string[];
   /** Left in the journal by an earlier process. */
   readonly isRestored: boolean;
-  /** Nothing will be run any more: its model is no longer needed. */
+  /** Nothing will be run any more: it needs no model, and does not count as open. */
   readonly onEnded: () => void;
   /** The machine does nothing more. */
   readonly onOver: () => void;
@@ -229,7 +229,7 @@ export class HostedStream {
   }
 
   #carryOut(action: StreamMachineAction<Uint8Array>): void {
-    const { steps, clock, log, observer } = this.#parts;
+    const { steps, clock, log, observer, expiresAtMs } = this.#parts;
     switch (action.kind) {
       case 'append':
         this.#appends.add(action.number, action.entry);
@@ -259,13 +259,13 @@ export class HostedStream {
       case 'wake-at':
         this.#wakeAt(action.at);
         return;
+      case 'parked':
+        this.#over(undefined);
+        void log.close({ entriesExpireAtMs: action.resumableUntil, expiresAtMs }).catch(() => {});
+        return;
       case 'finished':
         this.#over(undefined);
-        // Its id stays until then: a client that comes too late must not begin another stream without noticing.
-        log.trim(this.#appends.durable, []);
-        void log
-          .close(action.expiresAt <= clock.wallNow() ? { remove: true } : { expiresAtMs: action.expiresAt })
-          .catch(() => {});
+        void log.close({ remove: true }).catch(() => {});
         return;
       case 'release':
         this.#over(streamInferenceError(action.error));

@@ -16,18 +16,11 @@ export class LogAppends {
   #refusal: AppendRefused | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
-  #durable: number;
 
   constructor(log: StreamLog, tell: (event: StreamMachineEvent<Uint8Array>) => void) {
     this.#log = log;
     this.#tell = tell;
-    this.#durable = log.base + log.entries.length;
     void log.whenFenced.then(() => tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
-  }
-
-  /** The number of the last entry that is durable. */
-  get durable(): number {
-    return this.#durable;
   }
 
   add(number: number, entry: StreamEntry<Uint8Array>): void {
@@ -48,7 +41,6 @@ export class LogAppends {
     this.#log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
         this.#inFlight -= 1;
-        this.#durable = number;
         this.#tell({ kind: 'committed', number });
         this.#tellRefusal();
       },

@@ -363,16 +363,67 @@ test('a stream whose model cannot be read at the moment waits for it', async () 
   expect(said.slice(-2)).toEqual(['ended done', 'closed']);
 });
 
-test('of a stream that ended and was not asked for again only the id stays', async () => {
-  const { host, journal, alarms, time } = hostOn();
-  clientOf(host, { streamId: 'one-that-is-over' }).link.input(input(1, 5, true));
+/** A stream that has ended, and that its host has left to the journal. */
+async function leaveEnded(at: ReturnType<typeof hostOn>, streamId: string): Promise<void> {
+  clientOf(at.host, { streamId }).link.input(input(1, 5, true));
   await settle();
-  time.aheadMs = settings.resumeWindowMs;
+  at.time.aheadMs += 1000;
+  for (const alarm of at.alarms.splice(0)) alarm();
+  await settle();
+}
+
+const noStreams = { attached: 0, detached: 0, ended: 0 };
+
+test('a stream that has ended takes no memory, and is taken over by whoever resumes it', async () => {
+  const first = hostOn();
+  await leaveEnded(first, 'one-that-is-over');
+  expect([first.host.counts, first.pins.held]).toEqual([noStreams, 0]);
+  const next = hostOn(first.journal);
+  expect(await next.host.restore(notFailed)).toBe(0);
+  expect(await next.host.streamedVersions()).toEqual(new Set());
+  for (const { host } of [first, next]) {
+    expect(host.counts).toEqual(noStreams);
+    const { said } = clientOf(host, { streamId: 'one-that-is-over', mode: 'resume' });
+    await settle();
+    expect(said).toEqual(['opened next=1 accepted=1', '1: y=5', 'ended done', 'closed']);
+    expect((await host.status('one-that-is-over', alice)).ended?.outcome).toBe('done');
+    await expect(host.input('one-that-is-over', input(2, 1), alice)).rejects.toMatchObject({ code: 'input-after-end' });
+  }
+});
+
+test('a stream that ended just before its router died is left to the journal by the next one', async () => {
+  const first = hostOn();
+  clientOf(first.host, { streamId: 'one-that-is-over' }).link.input(input(1, 5, true));
+  await settle();
+  const { host, time, alarms } = hostOn(first.journal);
+  expect(await host.restore(notFailed)).toBe(1);
+  expect(host.counts).toEqual({ ...noStreams, ended: 1 });
+  time.aheadMs += 1000;
   for (const alarm of alarms.splice(0)) alarm();
+  expect(host.counts).toEqual(noStreams);
+  expect(await hostOn(first.journal).host.restore(notFailed)).toBe(0);
+});
+
+test('of a stream that ended and was not asked for again only the id stays', async () => {
+  const time = { nowMs: Date.now() };
+  const sweeps: (() => void)[] = [];
+  const journal = openMemoryJournal({
+    clock: {
+      now: () => time.nowMs,
+      alarm: (_delayMs, callback) => {
+        sweeps.push(callback);
+        return () => {};
+      },
+      endOfTurn: (callback) => void setImmediate(callback),
+    },
+  });
+  const first = hostOn(journal);
+  await leaveEnded(first, 'one-that-is-over');
+  time.nowMs += settings.resumeWindowMs + 10_000;
+  for (const sweep of sweeps.splice(0)) sweep();
   await settle();
-  expect(Object.values(host.counts).every((count) => count === 0)).toBe(true);
   expect(await journal.peek('one-that-is-over')).toMatchObject({ snapshot: [], entries: [] });
-  for (const later of [host, hostOn(journal).host]) {
+  for (const later of [first.host, hostOn(journal).host]) {
     expect(await later.restore(notFailed)).toBe(0);
     const [resume, either] = (['resume', 'either'] as const).map((mode) =>
       clientOf(later, { streamId: 'one-that-is-over', mode }),
@@ -425,6 +476,17 @@ test('a caller has room for two streams, the server for three', async () => {
     'opened next=1 accepted=0',
     ['closed too-many-streams'],
   ]);
+});
+
+test('a stream that has ended gives its room to others at once', async () => {
+  const { host } = hostOn();
+  for (let stream = 0; stream < 5; stream++) {
+    const { link, said } = clientOf(host, {});
+    link.input(input(1, 5, true));
+    await settle();
+    expect(said.at(-2)).toBe('ended done');
+  }
+  expect(host.counts).toEqual({ ...noStreams, ended: 5 });
 });
 
 test('inputs, acknowledgements and cancels come in calls of their own, too', async () => {

@@ -12,6 +12,7 @@ import type {
   OpenFrame,
   StreamCredit,
 } from '@millrace/protocol';
+import type { StreamLogSummary } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
 import { StreamDirectory } from './stream-directory.ts';
@@ -96,13 +97,15 @@ export class StreamHost implements StreamGateway {
 
   /** The model versions of the streams that an earlier process left and that have not ended, as far as the journal says. */
   async streamedVersions(): Promise<ReadonlySet<ModelKey>> {
-    const summaries = await this.#parts.journal.list();
-    return new Set(summaries.flatMap(({ tag }) => (tag === '' ? [] : [tag])));
+    return new Set((await this.#leftOpen()).flatMap(({ tag }) => (tag === '' ? [] : [tag])));
   }
 
-  /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */
+  /**
+   * Takes over the streams that an earlier process left, so that their times go on and their models are loaded. Those that
+   * have ended stay in the journal until somebody resumes them.
+   */
   async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
-    const waiting = (await this.#parts.journal.list()).values();
+    const waiting = (await this.#leftOpen()).values();
     let restored = 0;
     const restoreSome = async (): Promise<void> => {
       for (const { stream: id } of waiting) {
@@ -122,6 +125,10 @@ export class StreamHost implements StreamGateway {
   drain(): void {
     this.#isDraining = true;
     for (const stream of this.#table.all()) stream.tell({ kind: 'draining' });
+  }
+
+  async #leftOpen(): Promise<readonly StreamLogSummary[]> {
+    return (await this.#parts.journal.list()).filter(({ entriesExpireAtMs }) => entriesExpireAtMs === undefined);
   }
 
   get #defaultCredit(): StreamCredit {

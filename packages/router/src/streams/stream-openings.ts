@@ -205,11 +205,16 @@ export class StreamOpenings {
       onFailed: (step, error, hasWorkerDied, wasAlone) =>
         stream.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone }),
     });
-    const onEnded = (): void => pin?.release();
-    const onOver = (): void => {
+    let isOpen = true;
+    const onEnded = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
       pin?.release();
-      this.#table.remove(id);
       this.#table.giveRoom(caller);
+    };
+    const onOver = (): void => {
+      onEnded();
+      this.#table.remove(id);
     };
     const stream = new HostedStream({ ...found, steps, clock, observer, memory, caller, onEnded, onOver });
     this.#table.add(id, stream);

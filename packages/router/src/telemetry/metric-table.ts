@@ -384,7 +384,7 @@ export const streamMetrics = {
   streams: {
     name: 'millrace_streams',
     type: 'gauge',
-    help: 'Streams of this router: `attached` to a client, `detached` and waiting for a resume, or `ended` and kept for clients that have not seen the end.',
+    help: 'Streams of this router: `attached` to a client, `detached` and waiting for a resume, or `ended` and not yet left to the journal.',
     labels: ['state'],
     values: ['attached', 'detached', 'ended'],
   },

@@ -85,6 +85,6 @@ export class JournalRoom {
 }
 
 function full(what: string, size: string, max: number): StoreError {
-  const advice = 'let clients acknowledge outputs, end streams, or raise the maximum';
+  const advice = 'let clients acknowledge outputs, wait until streams end and expire, or raise the maximum';
   return new StoreError('journal-full', `${what} would have ${size}; the maximum is ${max}: ${advice}`);
 }

@@ -3,6 +3,7 @@
  * does it here, in a transaction, so that index and table agree; after a transaction that failed the index is read again.
  */
 import { StoreError } from '../store-error.ts';
+import { EndedLogs } from './ended-logs.ts';
 import type { JournalTable } from './journal-table.ts';
 import {
   damaged,
@@ -41,6 +42,8 @@ export interface IndexedLog {
 
 export class LogIndex {
   readonly logs = new Map<string, IndexedLog>();
+  /** Those of ended streams that nobody owns. */
+  ended: EndedLogs = new EndedLogs();
   /** Records that belong to no log any more, or to entries that were trimmed, and are still in the table. */
   #dead: RecordKey[] = [];
   #lastEpoch = 0;
@@ -79,6 +82,7 @@ export class LogIndex {
       }
       index.#bytes += log.bytes;
     }
+    index.ended = EndedLogs.of(index.logs.values());
     const lastEpoch = table.get(lastEpochKey);
     index.#lastEpoch = lastEpoch === undefined ? 0 : Number(Buffer.from(lastEpoch).toString());
     return index;
@@ -115,6 +119,7 @@ export class LogIndex {
       createdAtMs,
       expiresAtMs,
       tag,
+      entriesExpireAtMs: undefined,
     };
     const bytes = rowOverheadBytes + Buffer.byteLength(stream);
     const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes, damage: undefined };
@@ -128,6 +133,7 @@ export class LogIndex {
     this.#lastEpoch += 1;
     table.put(lastEpochKey, Buffer.from(`${this.#lastEpoch}`));
     this.putHead(table, log, { ...log.head, epoch: this.#lastEpoch, owner });
+    this.ended.remove(log);
     return this.#lastEpoch;
   }
 
@@ -159,6 +165,7 @@ export class LogIndex {
   remove(table: JournalTable, log: IndexedLog): void {
     table.remove(headKeyOf(log.stream));
     this.logs.delete(log.stream);
+    this.ended.remove(log);
     this.#bytes -= log.bytes;
     for (const key of log.records) this.#dead.push(key);
     if (log.snapshot !== undefined) this.#dead.push(log.snapshot);
@@ -219,7 +226,7 @@ function logFrom(key: Uint8Array, value: Uint8Array | undefined, nowMs: number, 
     return { ...log, head: { ...head, expiresAtMs }, last: head.base, damage: undefined };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '' };
+    const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '', entriesExpireAtMs: undefined };
     const head = { ...nothing, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
     return { ...log, head, last: 0, damage: error };
   }

@@ -119,12 +119,19 @@ export class OwnedLog implements StreamLog {
     }).catch(() => {});
   }
 
-  async close({ remove = false, expiresAtMs }: CloseLogOptions = {}): Promise<void> {
+  async close({ remove = false, expiresAtMs, entriesExpireAtMs }: CloseLogOptions = {}): Promise<void> {
     await this.#request(0, (table, index) => {
       const { head } = this.log;
       if (remove) index.remove(table, this.log);
-      else if (expiresAtMs !== undefined && expiresAtMs < head.expiresAtMs) {
-        index.putHead(table, this.log, { ...head, expiresAtMs });
+      else {
+        const closed = {
+          ...head,
+          expiresAtMs: Math.min(head.expiresAtMs, expiresAtMs ?? head.expiresAtMs),
+          entriesExpireAtMs: entriesExpireAtMs ?? head.entriesExpireAtMs,
+        };
+        const isSame = closed.expiresAtMs === head.expiresAtMs && closed.entriesExpireAtMs === head.entriesExpireAtMs;
+        if (!isSame) index.putHead(table, this.log, closed);
+        index.ended.add(this.log);
       }
       this.giveUp(
         new StoreError('journal-fenced', `the log of ${JSON.stringify(this.stream)} was closed by its owner`),

@@ -32,6 +32,8 @@ export interface LogHead {
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   readonly tag: string;
+  /** Of a log whose stream has ended. */
+  readonly entriesExpireAtMs: number | undefined;
 }
 
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
@@ -125,8 +127,8 @@ export function entriesFrom(key: RecordKey, value: Uint8Array | undefined): read
 const headNumbers = 6;
 
 export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
-  // Neither has a NUL character.
-  const texts = Buffer.from(`${head.owner}\0${head.tag}`);
+  // None of them has a NUL character. The last was added within format 2, whose first readers ignore it.
+  const texts = Buffer.from(`${head.owner}\0${head.tag}\0${head.entriesExpireAtMs ?? ''}`);
   const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + texts.length);
   const { life, epoch, base, snapshot, createdAtMs, expiresAtMs } = head;
   let offset = valueHeadBytes;
@@ -139,7 +141,7 @@ export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
   const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
-  const [owner = '', tag = ''] = content
+  const [owner = '', tag = '', entriesExpireAt = ''] = content
     .subarray(headNumbers * 8)
     .toString()
     .split('\0');
@@ -152,6 +154,7 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
     expiresAtMs: content.readDoubleLE(40),
     owner,
     tag,
+    entriesExpireAtMs: entriesExpireAt === '' ? undefined : Number(entriesExpireAt),
   };
 }
 

@@ -14,16 +14,11 @@ import { type StoreClock, systemStoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { JournalRoom } from './journal-room.ts';
+import { collectRecordsMax, JournalSweep } from './journal-sweep.ts';
 import type { JournalHost, JournalTable } from './journal-table.ts';
 import { type IndexedLog, LogIndex } from './log-index.ts';
 import { type LogContext, OwnedLog } from './owned-log.ts';
 
-/** How often expired logs and dead records are looked for. */
-const sweepMs = 5000;
-/** What one sweep looks at, removes and deletes at most; the rest waits for the next one. */
-const sweepLogsMax = 1000;
-const sweepExpiredMax = 64;
-const collectRecordsMax = 1024;
 /** Dead records are deleted between sweeps once there are that many. */
 const deadRecordsMax = 512;
 
@@ -40,8 +35,7 @@ export class TableJournal implements Journal {
   readonly #context: LogContext;
   readonly #owners = new Map<string, OwnedLog>();
   #index: LogIndex;
-  /** Where the last sweep stopped. */
-  #sweeping: Iterator<IndexedLog> | undefined;
+  readonly #sweep: JournalSweep;
   #callOffAlarm: (() => void) | undefined;
   #isCollecting: boolean = false;
   /** Why nothing can be asked any more. */
@@ -50,6 +44,7 @@ export class TableJournal implements Journal {
   constructor(host: JournalHost, { bounds, clock = systemStoreClock }: TableJournalOptions = {}) {
     this.#host = host;
     this.#clock = clock;
+    this.#sweep = new JournalSweep(clock.now(), (table, log) => this.#expire(table, log));
     this.#queue = new CommitQueue(host, clock, this.#onSettled);
     this.#room = new JournalRoom({ ...defaultJournalBounds, ...bounds }, () => this.#index);
     this.#index = this.#readIndex();
@@ -167,30 +162,13 @@ export class TableJournal implements Journal {
     owner?.tellFenced();
   }
 
-  #sweep(table: JournalTable): void {
-    const now = this.#clock.now();
-    let expired = 0;
-    this.#sweeping ??= this.#index.logs.values();
-    for (let looked = 0; looked < sweepLogsMax && expired < sweepExpiredMax; looked++) {
-      const next = this.#sweeping.next();
-      if (next.done === true) {
-        this.#sweeping = undefined;
-        break;
-      }
-      if (next.value.head.expiresAtMs > now) continue;
-      this.#expire(table, next.value);
-      expired += 1;
-    }
-    this.#index.collect(table, collectRecordsMax);
-  }
-
   #setAlarm(): void {
     const hasWork = this.#index.logs.size > 0 || this.#index.deadRecords > 0;
     if (this.#callOffAlarm !== undefined || !hasWork || this.#ended !== undefined) return;
-    this.#callOffAlarm = this.#clock.alarm(sweepMs, () => {
+    this.#callOffAlarm = this.#clock.alarm(this.#sweep.pauseMs, () => {
       this.#callOffAlarm = undefined;
       // The next request reports why it failed.
-      this.#request((table) => this.#sweep(table))
+      this.#request((table) => this.#sweep.run(table, this.#index, this.#clock.now()))
         .catch(() => {})
         .finally(() => this.#setAlarm());
     });
@@ -219,7 +197,7 @@ export class TableJournal implements Journal {
       log.giveUp(error);
       if (isFenced) log.tellFenced();
     }
-    this.#sweeping = undefined;
+    this.#sweep.restart();
     try {
       if (isFenced) this.#ended ??= error;
       else this.#index = this.#readIndex();
@@ -238,7 +216,7 @@ function fenced(reason: string): StoreError {
 }
 
 function summaryOf({ stream, head, records, snapshot, last, bytes }: IndexedLog): StreamLogSummary {
-  const { epoch, owner, base, createdAtMs, expiresAtMs } = head;
+  const { epoch, owner, base, createdAtMs, expiresAtMs, entriesExpireAtMs } = head;
   const tag = records.length === 0 && snapshot === undefined ? '' : head.tag;
-  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag };
+  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag, entriesExpireAtMs };
 }

@@ -141,6 +141,8 @@ function textOf(action: StreamMachineAction<TextPayload>): string {
       return `close-link ${action.link} ${action.error.code}`;
     case 'wake-at':
       return `wake-at ${action.at}`;
+    case 'parked':
+      return `parked until ${action.resumableUntil}`;
     case 'finished':
       return 'finished';
     case 'release':
