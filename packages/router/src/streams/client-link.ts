@@ -3,7 +3,7 @@ import type { LinkId, StreamMachineEvent } from '@millrace/core';
 import {
   type AcknowledgeFrame,
   type CancelFrame,
-  type InferenceError,
+  InferenceError,
   type InputFrame,
   quotedCharactersMax,
   type StreamCredit,
@@ -13,6 +13,10 @@ import type { HostedStream, StreamClock } from './hosted-stream.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
 
+/** What a client may say before its stream is found. Edges read no further meanwhile, so these are far above what comes. */
+const waitingFramesMax = 4096;
+const waitingBytesMax = 32 * 1024 * 1024;
+
 export class ClientLink implements AttachedLink, StreamListenerOfLink {
   readonly id: LinkId;
   readonly #listener: StreamListenerOfLink;
@@ -21,6 +25,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
   #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  #waitingBytes = 0;
   #isFinishing: boolean = false;
   isDetached: boolean = false;
 
@@ -70,7 +75,14 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   onFrame(frame: StreamLinkFrame): void {
-    if (!this.isDetached) this.#listener.onFrame(frame);
+    if (this.isDetached) return;
+    try {
+      this.#listener.onFrame(frame);
+    } catch (error) {
+      // A defect of an edge ends this connection, and not the stream.
+      this.detach();
+      this.#listener.onClosed(new InferenceError('internal', 'internal error of the server', { cause: error }));
+    }
   }
 
   onClosed(error: InferenceError | undefined): void {
@@ -81,8 +93,21 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   #tell(event: StreamMachineEvent<Uint8Array>): void {
     if (this.isDetached) return;
-    if (this.#stream === undefined) this.#waiting.push(event);
+    if (this.#stream === undefined) this.#wait(event);
     else this.#stream.tell(event);
+  }
+
+  #wait(event: StreamMachineEvent<Uint8Array>): void {
+    this.#waitingBytes += event.kind === 'input' ? (event.input.payload?.byteLength ?? 0) : 0;
+    this.#waiting.push(event);
+    if (this.#waiting.length <= waitingFramesMax && this.#waitingBytes <= waitingBytesMax) return;
+    this.#waiting = [];
+    this.onClosed(
+      new InferenceError(
+        'request-too-large',
+        `more than ${waitingFramesMax} frames or ${waitingBytesMax} bytes came before the stream was opened; wait for opened`,
+      ),
+    );
   }
 }
 

@@ -38,6 +38,8 @@ export interface StreamClock {
 export interface HostedStreamParts {
   readonly id: string;
   readonly opening: OpeningRecord;
+  /** Memory that it takes beside what it keeps. */
+  readonly openingBytes: number;
   readonly expiresAtMs: number;
   readonly log: StreamLog;
   readonly machine: StreamMachine<Uint8Array>;
@@ -199,7 +201,7 @@ export class HostedStream {
       this.#noteEnd(machine.ending);
     }
     this.#awaited.settle(machine.acceptedInput, machine.ending);
-    if (!this.#isOver) this.#memory.keep(machine.heldBytes);
+    if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
     if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);

@@ -8,9 +8,13 @@ import type { Exactness } from './exactness.ts';
 
 export interface OpeningRecord {
   readonly principal: string;
+  /** Whose stream it is: its steps take his turns, and its memory counts for him, also after a restart. */
+  readonly caller: string;
   /** As the client wrote it: `model`, `model:version` or `model@label`. */
   readonly context: string;
   readonly parameters: JsonObject;
+  /** Kept: it would otherwise be made again for every call that names the stream. */
+  readonly parametersDigest: string;
   readonly model: string;
   readonly version: string;
   /** Of the files of the version. */
@@ -32,8 +36,24 @@ export function encodeOpening(record: OpeningRecord): Uint8Array {
   return Buffer.from(stringifyJson({ ...rest, ...(exactness && { exactness: { ...exactness } }) }));
 }
 
+/** Objects of a stream that keeps nothing, and of the values of its parameters. */
+const idleStreamBytes = 8 * 1024;
+const bytesPerOpeningByte = 8;
+
+/** What an open stream takes beside what it keeps: its opening is there encoded, and as values. */
+export function openingMemoryBytes(payload: Uint8Array): number {
+  return idleStreamBytes + bytesPerOpeningByte * payload.byteLength;
+}
+
 export function decodeOpening(bytes: Uint8Array): OpeningRecord {
-  return parseJson(bytes) as unknown as OpeningRecord;
+  const record = parseJson(bytes) as unknown as OpeningRecord &
+    Partial<Pick<OpeningRecord, 'caller' | 'parametersDigest'>>;
+  // Earlier versions wrote neither.
+  return {
+    ...record,
+    caller: record.caller ?? '',
+    parametersDigest: record.parametersDigest ?? parametersDigest(record.parameters),
+  };
 }
 
 /** Two openings with the same parameters are the same, in whatever order they were written. */

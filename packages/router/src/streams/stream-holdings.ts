@@ -32,6 +32,11 @@ export class StreamHoldings {
     });
   }
 
+  /** Whether an owner may hold so many bytes more. */
+  hasRoomFor(owner: string, bytes: number): boolean {
+    return this.#parts.ledger.guest(owner).lease(silentHolder).hasRoomFor(bytes);
+  }
+
   #follow(held: HeldMemory): void {
     if (held.isScarce) this.#scarce.add(held);
     else this.#scarce.delete(held);

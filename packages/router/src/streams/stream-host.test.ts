@@ -82,10 +82,12 @@ class SummingModel {
   isHeld: boolean = false;
   /** Steps of this caller wait. */
   heldCaller: string | undefined = undefined;
+  readonly callers: string[] = [];
 
   readonly inferMany = (request: InferRequest, _signal: CancelSignal, _flow: AnswerFlow): Promise<InferAnswer> =>
     new Promise((resolve, reject) => {
       this.asked.push({ request, resolve, reject });
+      this.callers.push(request.origin.caller);
       if (!this.isHeld && request.origin.caller !== this.heldCaller) this.answer(this.asked.length - 1);
     });
 
@@ -286,6 +288,62 @@ test('a client that says no more is closed when its inputs are answered, and may
   fourth.link.finish();
   await settle();
   expect(fourth.said.slice(-3)).toEqual(['4: y=10', 'ended done', 'closed']);
+});
+
+test('a client of another version of the protocol is refused', async () => {
+  const { host } = hostOn();
+  const { said } = clientOf(host, { protocolVersions: [2, 3] });
+  const other = clientOf(host, { protocolVersions: [1, 2] });
+  await settle();
+  expect([said, other.said]).toEqual([['closed invalid-request'], ['opened next=1 accepted=0']]);
+});
+
+test('an edge that throws loses its connection, and the stream goes on', async () => {
+  const { host } = hostOn();
+  const closed: string[] = [];
+  const frame: OpenFrame = {
+    kind: 'open',
+    streamId: 'a-stream-0123456789',
+    mode: 'either',
+    context: 'sum',
+    parameters: {},
+    resumeAfter: 0,
+    protocolVersions: [1],
+  };
+  const onFrame = (): void => {
+    throw new Error('a defect of an edge');
+  };
+  const listener = { onFrame, onClosed: (error?: InferenceError) => void closed.push(error?.code ?? '') };
+  host.attach(frame, alice, { isAcknowledging: false }, listener);
+  await settle();
+  expect(closed).toEqual(['internal']);
+  const { link, said } = clientOf(host, { streamId: 'a-stream-0123456789' });
+  link.input(input(1, 5));
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=5']);
+});
+
+test('what a client says before its stream is found is bounded', async () => {
+  const { host } = hostOn();
+  const { link, said } = clientOf(host, {});
+  for (let sequence = 1; sequence <= 5000; sequence++) link.input(input(sequence, 1));
+  expect(said).toEqual(['closed request-too-large']);
+  await settle();
+  expect(said).toHaveLength(1);
+});
+
+test('a call that names a stream does not look at its parameters again', async () => {
+  const { host } = hostOn();
+  const parameters = { note: 'kept' };
+  clientOf(host, { streamId: 'a-stream-0123456789', parameters });
+  await settle();
+  Object.defineProperty(parameters, 'note', {
+    enumerable: true,
+    get: () => {
+      throw new Error('the parameters are read again');
+    },
+  });
+  expect((await host.status('a-stream-0123456789', alice)).id).toBe('a-stream-0123456789');
 });
 
 test('a router that died is followed by one that goes on from the journal', async () => {
@@ -889,17 +947,53 @@ describe('memory of streams', () => {
     const credit = { messages: 10, bytes: 10_000 };
     const { link } = clientOf(host, { outputCredit: credit });
     await settle();
-    expect([ledger.usedBytes, ledger.ownerCount]).toEqual([0, 0]);
+    // The stream itself, and its opening.
+    const idle = ledger.usedBytes;
+    expect(idle).toBeGreaterThan(8 * 1024);
     for (const sequence of [1, 2, 3]) link.input(input(sequence, 1));
     await settle();
     const kept = ledger.usedBytes;
-    expect(kept).toBeGreaterThan(300);
+    expect(kept).toBeGreaterThan(idle + 300);
     link.acknowledge({ kind: 'acknowledge', output: 2, outputCredit: credit });
     await settle();
     expect(ledger.usedBytes).toBeLessThan(kept);
     host.drain();
     await settle();
     expect([ledger.usedBytes, ledger.ownerCount]).toEqual([0, 0]);
+  });
+
+  test('openings count for their owner, who is refused by name when they take its share; others open streams', async () => {
+    const ledger = limitedLedger();
+    const { host } = hostOn(openMemoryJournal(), 'files-1', { ledger, more });
+    const clients = Array.from({ length: 400 }, () => clientOf(host, { parameters: { note: 'n'.repeat(16_000) } }));
+    await settle();
+    const refused = clients.filter(({ said }) => said.at(-1) === 'closed caller-full').length;
+    expect(refused).toBeGreaterThan(200);
+    expect(refused).toBeLessThan(390);
+    expect(ledger.usedBytes).toBeLessThan(16 * mebibyte);
+    const other = clientOf(host, {}, { caller: 'b', principal: '' });
+    await settle();
+    expect(other.said).toEqual(['opened next=1 accepted=0']);
+  });
+
+  test('a stream that was restored belongs to who opened it: its room, its turns and its memory', async () => {
+    const before = hostOn();
+    const own = clientOf(before.host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    expect(own.said).toHaveLength(1);
+    const ledger = limitedLedger();
+    const limits = { ...more, openPerCallerMax: 1 };
+    const { host, model } = hostOn(before.journal, 'files-1', { ledger, more: limits });
+    expect(await host.restore(() => {})).toBe(1);
+    expect(ledger.guest('a').owner.smallBytes).toBe(ledger.usedBytes);
+    const second = clientOf(host, {});
+    await settle();
+    expect(second.said).toEqual(['closed too-many-streams']);
+    const again = clientOf(host, { streamId: 'a-stream-0123456789' }, { caller: 'b', principal: '' });
+    again.link.input(input(1, 5));
+    await settle();
+    expect(outputsOf(again.said)).toEqual(['1: y=5']);
+    expect(model.callers.at(-1)).toBe('a');
   });
 
   test('a stream that was restored is charged to the client that resumes it', async () => {

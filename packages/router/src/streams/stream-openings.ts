@@ -1,18 +1,25 @@
 /** Opens streams: creates them, or takes over those that an earlier process left in the journal. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
-import { InferenceError, type OpenFrame } from '@millrace/protocol';
+import { InferenceError, type OpenFrame, streamProtocolVersion } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import {
+  decodeOpening,
+  encodeOpening,
+  journalTagOf,
+  type OpeningRecord,
+  openingMemoryBytes,
+  parametersDigest,
+} from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamSettings } from './stream-options.ts';
-import { streamInferenceError, streamNotFound } from './stream-refusals.ts';
+import { memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface StreamOpeningsParts
@@ -26,7 +33,10 @@ export interface StreamOpeningsParts
 
 /** A stream of this router: new, or found in the journal. */
 interface FoundStream
-  extends Pick<HostedStreamParts, 'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
+  extends Pick<
+    HostedStreamParts,
+    'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'openingBytes' | 'warnings'
+  > {
   /** Undefined: its model is gone, and it is about to end. */
   readonly pin: StreamPin | undefined;
   readonly caller: string;
@@ -48,6 +58,8 @@ export class StreamOpenings {
   opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
     const id = open.streamId ?? randomBytes(16).toString('base64url');
     return this.#table.serially(id, async () => {
+      checkProtocolVersions(open.protocolVersions);
+      const digest = parametersDigest(open.parameters);
       const known = this.#table.take(id);
       const view = known === undefined && open.streamId !== undefined ? await this.#parts.journal.peek(id) : undefined;
       const existing = known?.opening ?? (view && openingOf(view));
@@ -57,15 +69,14 @@ export class StreamOpenings {
           mode: open.mode,
           principal: caller.principal,
           context: open.context === '' ? undefined : open.context,
-          parametersDigest:
-            open.mode === 'resume' && isEmpty(open.parameters) ? undefined : parametersDigest(open.parameters),
+          parametersDigest: open.mode === 'resume' && isEmpty(open.parameters) ? undefined : digest,
         },
         existing && openedStream(existing, known?.hasEnded ?? hasEnding(view)),
         // Whether the files have changed is known when the version is pinned again.
         existing?.modelDigest,
       );
       if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
-      if (decision.kind === 'create') return this.#created(id, open, caller, unbornEpochOf(view));
+      if (decision.kind === 'create') return this.#created(id, open, digest, caller, unbornEpochOf(view));
       const stream = known ?? (await this.#restored(id, view?.epoch));
       if (stream === undefined) throw streamNotFound(id);
       return stream;
@@ -81,6 +92,7 @@ export class StreamOpenings {
   async #created(
     id: string,
     open: OpenFrame,
+    digest: string,
     { caller, principal }: StreamCaller,
     expectedEpoch: number,
   ): Promise<HostedStream> {
@@ -105,8 +117,10 @@ export class StreamOpenings {
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
         principal,
+        caller,
         context: open.context,
         parameters: open.parameters,
+        parametersDigest: digest,
         model: view.name,
         version: view.version,
         modelDigest: pin.digest,
@@ -115,15 +129,21 @@ export class StreamOpenings {
         exactness: pin.exactness,
         openedAtMs,
       };
+      const payload = encodeOpening(opening);
+      if (!this.#parts.memory.hasRoomFor(caller, openingMemoryBytes(payload))) {
+        await log.close({ remove: true });
+        throw memoryRefusal();
+      }
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
         kind: 'opening',
-        payload: encodeOpening(opening),
+        payload,
         expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
       stream = this.#hosted({
         id,
         opening,
+        openingBytes: openingMemoryBytes(payload),
         log,
         machine,
         pin,
@@ -148,52 +168,53 @@ export class StreamOpenings {
     const { journal, models, clock } = this.#parts;
     const log = await journal.takeOver(id, this.#owner, expectedEpoch === undefined ? {} : { expectedEpoch });
     if (log === undefined) return undefined;
-    const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
-    const [first] = entries;
-    if (first?.kind !== 'opening') {
-      // Either only the id is left of it, or its opening never became durable and nobody was told of it.
-      await log.close({ remove: log.base === 0 });
-      return undefined;
-    }
-    const opening = decodeOpening(first.payload);
-    const hasEnded = entries.at(-1)?.kind === 'ending';
     let stream: HostedStream | undefined;
     let pin: StreamPin | undefined;
     try {
+      const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
+      const [first] = entries;
+      if (first?.kind !== 'opening') {
+        // Either only the id is left of it, or its opening never became durable and nobody was told of it.
+        await log.close({ remove: log.base === 0 });
+        return undefined;
+      }
+      const opening = decodeOpening(first.payload);
+      const hasEnded = entries.at(-1)?.kind === 'ending';
       // Nothing of a stream that has ended is run again.
       if (!hasEnded) {
         const found = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
         // The files are the same, so it was probed when the stream opened: a resume does not wait for a probe.
         pin = found && { ...found, exactness: opening.exactness };
       }
+      const last = log.base + log.entries.length;
+      const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
+      const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
+      if (!hasEnded && (pin === undefined || isChanged)) {
+        const code = isChanged ? 'model-changed' : 'model-unloaded';
+        const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
+        const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
+        machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
+      }
+      this.#table.countRestored(opening.caller);
+      stream = this.#hosted({
+        id,
+        opening,
+        openingBytes: openingMemoryBytes(first.payload),
+        expiresAtMs: first.expiresAt,
+        log,
+        machine,
+        pin,
+        caller: opening.caller,
+        warnings: openingWarnings(undefined, opening.exactness),
+        isRestored: true,
+      });
+      return stream;
     } catch (error) {
       // Whoever comes next tries again.
+      pin?.release();
       await log.close();
       throw error;
     }
-    this.#table.claimRoom('');
-    const last = log.base + log.entries.length;
-    const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
-    const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
-    if (!hasEnded && (pin === undefined || isChanged)) {
-      const code = isChanged ? 'model-changed' : 'model-unloaded';
-      const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
-      const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
-      machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
-    }
-    const warnings = openingWarnings(undefined, opening.exactness);
-    stream = this.#hosted({
-      id,
-      opening,
-      expiresAtMs: first.expiresAt,
-      log,
-      machine,
-      pin,
-      caller: '',
-      warnings,
-      isRestored: true,
-    });
-    return stream;
   }
 
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
@@ -249,8 +270,17 @@ function hasEnding(view: StreamLogView | undefined): boolean {
 }
 
 function openedStream(opening: OpeningRecord, hasEnded: boolean): OpenedStream {
-  const { principal, context, parameters, modelDigest } = opening;
-  return { principal, context, parametersDigest: parametersDigest(parameters), modelDigest, hasEnded };
+  const { principal, context, parametersDigest: digest, modelDigest } = opening;
+  return { principal, context, parametersDigest: digest, modelDigest, hasEnded };
+}
+
+/** A client that says nothing speaks any. */
+function checkProtocolVersions(spoken: readonly number[]): void {
+  if (spoken.length === 0 || spoken.includes(streamProtocolVersion)) return;
+  throw new InferenceError(
+    'invalid-request',
+    `the client speaks versions ${spoken.join(', ')} of the stream protocol, and this server version ${streamProtocolVersion}`,
+  );
 }
 
 function isEmpty(parameters: OpenFrame['parameters']): boolean {

@@ -41,7 +41,12 @@ export function memoryRefusal(): InferenceError {
 /** What opening a stream failed with. */
 export function openRefusalFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
-  if (!(error instanceof StoreError)) return new InferenceError('internal', String(error), { cause: error });
+  // What it says may name files of the server: it is for the log.
+  if (!(error instanceof StoreError)) {
+    return new InferenceError('journal-unavailable', 'the journal of streams cannot be used now; try again later', {
+      cause: error,
+    });
+  }
   const code = error.code === 'journal-full' ? 'journal-full' : 'journal-unavailable';
   return new InferenceError(code, error.message);
 }

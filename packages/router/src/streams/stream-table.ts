@@ -46,26 +46,29 @@ export class StreamTable {
     this.#streams.delete(id);
   }
 
-  /** Throws where there is none. Streams that were found in the journal have no caller, and always have room. */
+  /** Throws where there is none. */
   claimRoom(caller: string): void {
     const { openMax, openPerCallerMax } = this.#limits;
     const own = this.#perCaller.get(caller) ?? 0;
-    if (caller !== '') {
-      if (this.#claimed >= openMax) {
-        throw new InferenceError(
-          'too-many-streams',
-          `${openMax} streams are open, the most of this server; end some first`,
-        );
-      }
-      if (own >= openPerCallerMax) {
-        throw new InferenceError(
-          'too-many-streams',
-          `this caller has ${own} open streams of at most ${openPerCallerMax}; end some first`,
-        );
-      }
+    if (this.#claimed >= openMax) {
+      throw new InferenceError(
+        'too-many-streams',
+        `${openMax} streams are open, the most of this server (streams.openMax); end some first`,
+      );
     }
+    if (own >= openPerCallerMax) {
+      throw new InferenceError(
+        'too-many-streams',
+        `this caller has ${own} open streams of at most ${openPerCallerMax} (streams.openPerCallerMax); end some first`,
+      );
+    }
+    this.countRestored(caller);
+  }
+
+  /** A stream that was found in the journal always has room, and takes it from those that are opened later. */
+  countRestored(caller: string): void {
     this.#claimed += 1;
-    this.#perCaller.set(caller, own + 1);
+    this.#perCaller.set(caller, (this.#perCaller.get(caller) ?? 0) + 1);
   }
 
   giveRoom(caller: string): void {

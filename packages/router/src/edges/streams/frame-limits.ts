@@ -1,5 +1,5 @@
 /** What a frame may contain. Every limit has a default, and a message that names it when a frame is over it. */
-import { InferenceError, quote } from '@millrace/protocol';
+import { InferenceError, type JsonValue, quote } from '@millrace/protocol';
 
 export interface StreamFrameLimits {
   /** A frame as sent, in either form. */
@@ -14,6 +14,8 @@ export interface StreamFrameLimits {
   readonly parametersMax: number;
   /** The parameters of an `open` together, as they are written. */
   readonly parametersBytesMax: number;
+  /** Values of the parameters on all levels together: each takes far more memory and time than the bytes that it is written with. */
+  readonly parameterValuesMax: number;
   /** Elements that a frame in JSON writes as `data`; they are read in slices. */
   readonly jsonElementsMax: number;
   /** Elements that a frame in protobuf writes as `data`: they are read at once, and `raw` has no such limit. */
@@ -28,7 +30,8 @@ export const defaultStreamFrameLimits: StreamFrameLimits = Object.freeze({
   dimensionsMax: 64,
   nameBytesMax: 4096,
   parametersMax: 256,
-  parametersBytesMax: 64 * 1024,
+  parametersBytesMax: 16 * 1024,
+  parameterValuesMax: 1024,
   jsonElementsMax: 1024 * 1024,
   listedElementsMax: 16 * 1024,
   protocolVersionsMax: 16,
@@ -39,6 +42,20 @@ export function checkFrameLength(bytes: Uint8Array, limits: StreamFrameLimits): 
     throw tooLarge(
       `the frame has ${bytes.length} bytes, more than the ${limits.frameBytesMax} allowed; send less in one`,
     );
+  }
+}
+
+export function checkParameterValues(parameters: JsonValue, { parameterValuesMax }: StreamFrameLimits): void {
+  let count = 0;
+  const waiting: JsonValue[] = [parameters];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    const inside = Array.isArray(value) ? value : Object.values(value);
+    count += inside.length;
+    if (count > parameterValuesMax) {
+      throw tooLarge(`the parameters have more than the ${parameterValuesMax} values allowed; send fewer`);
+    }
+    for (const one of inside) waiting.push(one);
   }
 }
 

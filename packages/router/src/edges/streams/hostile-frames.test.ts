@@ -100,6 +100,7 @@ const small: StreamFrameLimits = {
   nameBytesMax: 8,
   parametersMax: 2,
   parametersBytesMax: 60,
+  parameterValuesMax: 6,
   jsonElementsMax: 4,
   listedElementsMax: 4,
   protocolVersionsMax: 2,
@@ -130,6 +131,20 @@ describe('limits of protobuf', () => {
       'request-too-large: open.parameters has more than 2 keys',
     ],
     ['parameter bytes', field(1, field(4, new Uint8Array(61))), 'request-too-large: open.parameters has 61 bytes'],
+    [
+      'parameter values',
+      field(
+        1,
+        field(
+          4,
+          field(
+            1,
+            Buffer.concat([textField(1, 'a'), field(2, field(6, repeated(7, field(1, Buffer.from([0x20, 1])))))]),
+          ),
+        ),
+      ),
+      'request-too-large: the parameters have more than the 6 values allowed',
+    ],
     ['keys', field(1, field(4, key('123456789'))), 'request-too-large: a key has 9 bytes'],
     ['listed elements', input(tensor('a', listed), tensor('b', listed)), 'invalid-request'],
     ['versions', field(1, field(7, new Uint8Array(3))), 'request-too-large: open.protocol_versions has more than 2'],
@@ -200,6 +215,20 @@ describe('limits of JSON', () => {
     ['names', { input: { tensors: [tensor('123456789')] } }, 'input.tensors[0].name: JSON at'],
     ['keys', { open: { parameters: { 123456789: 1 } } }, 'request-too-large: open.parameters: JSON at'],
     ['parameters', { open: { parameters: { a: 1, b: 2, c: 3 } } }, 'an object has more than 2 keys'],
+    [
+      'parameter values',
+      {
+        open: {
+          parameters: {
+            a: [
+              [1, 2, 3],
+              [4, 5, 6],
+            ],
+          },
+        },
+      },
+      'request-too-large: open.parameters: the parameters have more than the 6 values allowed',
+    ],
     [
       'parameter bytes',
       { open: { parameters: { a: 'b'.repeat(60) } } },

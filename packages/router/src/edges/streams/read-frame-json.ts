@@ -20,7 +20,7 @@ import {
 import { bytesInSlices } from '../repository/base64-file.ts';
 import { nextSliceBytes, type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import { uint32Max } from './field-cursor.ts';
-import { checkFrameLength, type StreamFrameLimits, tooLarge } from './frame-limits.ts';
+import { checkFrameLength, checkParameterValues, type StreamFrameLimits, tooLarge } from './frame-limits.ts';
 import { InputFields, inputFrameFrom, invalidFrame, OpenFields, openFrameFrom } from './frame-parts.ts';
 import { readFields, readIntegerField, readListField } from './json-fields.ts';
 import { type GenerateFrames, generateFramesFrom } from './read-frame.ts';
@@ -197,6 +197,7 @@ export class FrameJsonReader {
     const inside = new JsonReader(reader.bytes, span, this.#parameterLimits);
     const value = readJsonValue(inside);
     inside.expectEnd();
+    checkParameterValues(value, this.#limits);
     checkFinite(value);
     return value as JsonObject;
   }

@@ -15,7 +15,7 @@ import type {
   Tensor,
 } from '@millrace/protocol';
 import { delimitedTag, FieldCursor, onlyOnce, uint32Max, varintTag } from './field-cursor.ts';
-import { type StreamFrameLimits, tooLarge } from './frame-limits.ts';
+import { checkParameterValues, type StreamFrameLimits, tooLarge } from './frame-limits.ts';
 import { InputFields, inputFrameFrom, invalidFrame, OpenFields, openFrameFrom, payloadFrom } from './frame-parts.ts';
 import { TensorMessageReader } from './read-tensor.ts';
 import { ValueReader } from './read-value.ts';
@@ -167,7 +167,9 @@ export class StreamFrameReader {
       throw tooLarge(`open.parameters has ${bytes} bytes, more than the ${parametersBytesMax} allowed; send fewer`);
     }
     cursor.at = start;
-    return this.#values.readStruct('open.parameters', parametersMax);
+    const parameters = this.#values.readStruct('open.parameters', parametersMax);
+    checkParameterValues(parameters, cursor.limits);
+    return parameters;
   }
 
   #inputFields(): InputFields {
