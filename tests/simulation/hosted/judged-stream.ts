@@ -204,8 +204,6 @@ export class JudgedStream implements StreamScript, LogWatcher {
 
   trimmed(snapshot: readonly Uint8Array[], to: number): void {
     for (const number of this.#entries.keys()) if (number <= to) this.#entries.delete(number);
-    // An ended stream that nobody can resume any more keeps only its id.
-    if (this.referee.ending !== undefined && snapshot.length === 0) return;
     const kept = [...snapshot, ...this.#entries.values()].map((bytes) => comparableEntry(decodeEntry(bytes)));
     this.referee.noteTrim(kept);
   }
