@@ -25,6 +25,8 @@ export interface TokenStep {
   readonly kind: 'token';
   readonly cacheTokens: number;
   readonly ids: readonly SequenceId[];
+  /** How many sequences with caches of this length take their step in earlier runs of the same round. */
+  readonly firstRow: number;
 }
 
 /** The cache of the sequence is released; the sequence stays. */
@@ -60,7 +62,7 @@ export class DecodeScheduler {
   readonly #sequences = new Map<SequenceId, Sequence>();
   /** Token steps that are left of the current round. */
   #round: TokenStep[] = [];
-  #isPrefillNext = false;
+  #isPrefillNext: boolean = false;
   #cacheBytes = 0;
   #preemptions = 0;
 
@@ -161,7 +163,7 @@ export class DecodeScheduler {
     const steps: TokenStep[] = [];
     for (const [cacheTokens, ids] of byLength) {
       for (let at = 0; at < ids.length; at += rowsMax) {
-        steps.push({ kind: 'token', cacheTokens, ids: ids.slice(at, at + rowsMax) });
+        steps.push({ kind: 'token', cacheTokens, ids: ids.slice(at, at + rowsMax), firstRow: at });
       }
     }
     return steps;
@@ -178,7 +180,7 @@ export class DecodeScheduler {
     this.#round.shift();
     if (members.length === 0) return undefined;
     for (const sequence of members) this.#setRead(sequence, sequence.tokensRead + 1);
-    return { kind: 'token', cacheTokens: step.cacheTokens, ids: members.map(({ id }) => id) };
+    return { ...step, ids: members.map(({ id }) => id) };
   }
 
   /** The next piece of the oldest prompt that is wanted. Who came later does not overtake: a long prompt would wait for ever. */

@@ -1,0 +1,37 @@
+/** The tensors of a decoder that keeps its cache outside: what a run takes and gives. */
+export interface DecoderTensors {
+  readonly inputIds: TokenInput;
+  /** Absent: the model has no such input. */
+  readonly attentionMask: TokenInput | undefined;
+  readonly positionIds: TokenInput | undefined;
+  /** Keys and values of every layer; empty: the model reads all tokens in every run. */
+  readonly caches: readonly CacheTensors[];
+  /** Shape: rows, tokens, vocabulary. */
+  readonly logits: string;
+  readonly vocabulary: number;
+}
+
+export interface TokenInput {
+  readonly name: string;
+  readonly datatype: 'INT64' | 'INT32';
+}
+
+/** One cache: shape rows, heads, tokens, size of a head. */
+export interface CacheTensors {
+  readonly input: string;
+  readonly output: string;
+  /** The output has only the tokens of the run; otherwise it has the whole cache before them. */
+  readonly hasNewOnly: boolean;
+  readonly heads: number;
+  readonly headSize: number;
+  readonly datatype: 'FP32' | 'FP16';
+}
+
+export function elementBytesOf({ datatype }: Pick<CacheTensors, 'datatype'>): number {
+  return datatype === 'FP32' ? 4 : 2;
+}
+
+/** Bytes of all caches for one token of one sequence. */
+export function tokenBytesOf({ caches }: Pick<DecoderTensors, 'caches'>): number {
+  return caches.reduce((bytes, cache) => bytes + cache.heads * cache.headSize * elementBytesOf(cache), 0);
+}
