@@ -8,7 +8,6 @@ import { type CacheTensors, elementBytesOf } from './decoder-tensors.ts';
 /** The new keys or values of one run: shape rows, heads, tokens, size of a head. */
 export interface NewTokens {
   readonly bytes: Uint8Array;
-  readonly rows: number;
   /** Tokens of a row, of which the last `count` are new. */
   readonly tokens: number;
 }

@@ -107,10 +107,7 @@ export class DecodeLoop {
       const logits =
         step.kind === 'prefill'
           ? await this.#runs.prefill(step, this.#mustFind(step.id).tokens)
-          : await this.#runs.token(step, (id) => {
-              const { tokens, tokensRead } = this.#mustFind(id);
-              return { tokensRead, token: tokens[tokensRead] as number };
-            });
+          : await this.#runs.token(step, (id) => this.#mustFind(id));
       this.#take(logits, step.kind === 'prefill' ? step.to - step.from : 1);
     } catch (error) {
       this.#fail(ids, error);

@@ -4,10 +4,18 @@ export interface DecoderTensors {
   /** Absent: the model has no such input. */
   readonly attentionMask: TokenInput | undefined;
   readonly positionIds: TokenInput | undefined;
+  /** Of merged exports: whether the cache has content. A BOOL. */
+  readonly useCacheBranch: string | undefined;
+  /** Of GroupQueryAttention: tokens of each row with the new ones, less one. */
+  readonly sequenceLengths: TokenInput | undefined;
+  /** Of GroupQueryAttention: tokens of the longest row with the new ones. */
+  readonly totalSequenceLength: TokenInput | undefined;
+  /** For how many tokens from the end logits are wanted. */
+  readonly logitsToKeep: TokenInput | undefined;
   /** Keys and values of every layer; empty: the model reads all tokens in every run. */
   readonly caches: readonly CacheTensors[];
-  /** Shape: rows, tokens, vocabulary. */
-  readonly logits: string;
+  /** Shape: rows, tokens, vocabulary; or without the tokens. */
+  readonly logits: { readonly name: string; readonly datatype: 'FP32' | 'FP16' };
   readonly vocabulary: number;
 }
 
