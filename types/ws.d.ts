@@ -38,6 +38,9 @@ declare module 'ws' {
     send(data: Uint8Array | string): void;
     ping(): void;
     close(code?: number, reason?: string): void;
+    /** Reads nothing from its socket until `resume`. */
+    pause(): void;
+    resume(): void;
     terminate(): void;
   }
 }

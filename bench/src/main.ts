@@ -15,6 +15,7 @@ import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer
 import { grpcNoopScenario } from './scenarios/grpc-noop.ts';
 import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
 import { idleMemoryScenario } from './scenarios/idle-memory.ts';
+import { idleStreamsScenario } from './scenarios/idle-streams.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
 import { loadLatencyScenario, overloadScenario } from './scenarios/load-latency.ts';
 import { manyModelsScenario } from './scenarios/many-models.ts';
@@ -22,6 +23,8 @@ import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
 import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
+import { streamEventsScenario } from './scenarios/stream-events.ts';
+import { streamResumeGapsScenario } from './scenarios/stream-resume-gaps.ts';
 import { streamsScenario } from './scenarios/streams.ts';
 import { tlsScenario } from './scenarios/tls.ts';
 import { wireAttacksScenario } from './scenarios/wire-attacks.ts';
@@ -34,6 +37,9 @@ const scenarios: readonly Scenario[] = [
   grpc600kScenario,
   grpcStreamScenario,
   streamsScenario,
+  streamResumeGapsScenario,
+  streamEventsScenario,
+  idleStreamsScenario,
   oneCallerGrpcScenario,
   tlsScenario,
   idleMemoryScenario,

@@ -5,6 +5,8 @@ import { envelopeOf, protoFolder } from './grpc-messages.ts';
 export const streamProto = `${protoFolder}/millrace/v1/inference.proto`;
 export const generatePath = '/millrace.v1.InferenceService/Generate';
 export const streamPath = '/millrace.v1.InferenceService/Stream';
+/** Of server-sent events and of WebSocket connections. */
+export const httpStreamPath = '/v1/streams';
 
 /** The model that gives `count` outputs of `chunkBytes` to one input, and the one that gives every input back. */
 export const chunksModel = 'chunks';
@@ -72,6 +74,23 @@ export function generateBody(count: number): Buffer {
   raw.writeInt32LE(count);
   const tensors = [{ name: 'count', datatype: 'INT32', shape: [1], raw }];
   return envelopeOf(generateRequest.encode({ open: { context: chunksModel }, input: { tensors } }).finish());
+}
+
+/** The same request as the body of `POST /v1/streams`. */
+export function generateJson(count: number): string {
+  const tensors = [{ name: 'count', datatype: 'INT32', shape: [1], data: [count] }];
+  return JSON.stringify({ context: chunksModel, input: { tensors }, end_of_input: true });
+}
+
+/** An output as a server-sent event. */
+export function outputEvent({ sequence, inputSequence, tensors, endOfOutput }: StreamOutputMessage): string {
+  const data = {
+    sequence,
+    inputSequence,
+    ...(tensors.length === 0 ? {} : { tensors: tensors.map(({ raw, ...rest }) => ({ ...rest, data: [...raw] })) }),
+    ...(endOfOutput === true ? { endOfOutput } : {}),
+  };
+  return `event: output\nid: ${sequence}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 export function openBody(context: string): Buffer {

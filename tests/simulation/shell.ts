@@ -20,12 +20,14 @@ import {
   ModelLibrary,
   type ModelLibraryParts,
   Runners,
+  type StreamGateway,
   silentLibraryListener,
   silentObserver,
   TrafficTable,
   WorkerFleet,
 } from '@millrace/router/internal';
 import { openMemoryStore } from '@millrace/store';
+import type { StreamHostParts } from './hosted/host-process.ts';
 import type { SimulatedLane } from './lane/simulated-lane.ts';
 import { JudgedKeeper } from './referees/judged-keeper.ts';
 import type { LibraryReferee } from './referees/library-referee.ts';
@@ -44,6 +46,8 @@ export interface ShellSeams {
   readonly inferPart: ConstructorParameters<typeof Runners>[0]['inferPart'];
   readonly runnerOf: ModelLibraryParts['runnerOf'];
   readonly source: ModelLibraryParts['source'];
+  readonly streamHost: StreamHostParts;
+  readonly streamGateway: StreamGateway;
 }
 
 /** Puts something with a bug in the place of a seam. */

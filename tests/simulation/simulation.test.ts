@@ -5,6 +5,7 @@ import { knownWorlds } from './bugs/known-worlds.ts';
 import { libraryBugs } from './bugs/library-bugs.ts';
 import { schedulerBugs } from './bugs/scheduler-bugs.ts';
 import { shellBugs } from './bugs/shell-bugs.ts';
+import { streamHostBugs } from './bugs/stream-host-bugs.ts';
 import type { Deciders } from './shell.ts';
 import { describeFailure, simulate } from './simulation.ts';
 import { weatherOf } from './world/simulated-world.ts';
@@ -72,6 +73,35 @@ const sights = [
   'shadow: failed',
   'shadows changed',
   'split changed',
+  'stranger: stream-conflict',
+  'stranger: stream-not-found',
+  'stream client: done',
+  'stream client: failed',
+  'stream client: left',
+  'streams: abandoned',
+  'streams: closed draining',
+  'streams: closed journal-unavailable',
+  'streams: closed output-expired',
+  'streams: commit of unknown outcome',
+  'streams: ended cancelled cancelled',
+  'streams: ended done',
+  'streams: ended expired stream-expired',
+  'streams: ended failed inference-failed',
+  'streams: ended failed journal-full',
+  'streams: ended failed model-changed',
+  'streams: ended failed model-unloaded',
+  'streams: ended failed poison-request',
+  'streams: ended failed worker-lost',
+  'streams: inputs late',
+  'streams: process dies',
+  'streams: process drains',
+  'streams: process hangs',
+  'streams: refused too-many-streams',
+  'streams: resumed reconnect',
+  'streams: resumed router-restart',
+  'streams: resumed take-over',
+  'streams: step postponed',
+  'streams: step repeated',
   'tick',
   'to keeper: demand-cancelled',
   'to keeper: kept',
@@ -98,7 +128,7 @@ test('worlds end with every request answered once, and cover every kind of event
 });
 
 test('a seed decides everything: the same seed twice gives the same trace', async () => {
-  for (const seed of [3, 89, 216]) {
+  for (const seed of [3, 89, 107, 216]) {
     expect(await simulate(seed, { isTraced: true })).toEqual(await simulate(seed, { isTraced: true }));
   }
 });
@@ -117,6 +147,7 @@ const plantedBugs = new Map<string, Partial<Deciders>>([
   ...[...schedulerBugs].map(([name, createScheduler]) => [`a scheduler that ${name}`, { createScheduler }] as const),
   ...libraryBugs,
   ...shellBugs,
+  ...streamHostBugs,
 ]);
 
 /** Some bugs show only in worlds that are rare; the others need not be simulated to look for them. */
@@ -125,6 +156,8 @@ const isLikely: Readonly<Record<string, (weather: Weather) => boolean>> = {
   'a scheduler that takes weights the wrong way round': ({ stampede }) => stampede > 0,
   'a scheduler that gives a worker work that it is too good for': ({ reservedInstance }) => reservedInstance > 0,
   'a scheduler that takes a kill from outside for a crash': ({ crashInRun }) => crashInRun > 0.05,
+  'a keeper that does not know which models streams wait for': ({ streamedModels, modelCount }) =>
+    streamedModels > 0 && modelCount > 1,
   'a keeper that knows no pins': ({ pinned, budgetBytes }) => pinned > 0 && budgetBytes !== Number.POSITIVE_INFINITY,
   'an ensemble whose steps lose the deadline of the caller': ({ ensembleModel }) => ensembleModel > 0,
   'a cache that outlives the revision of its model': ({ cachedModel }) => cachedModel > 0,
@@ -135,6 +168,7 @@ test.each([...plantedBugs])('%s is found out, and the report says how to see it 
   const others = Array.from({ length: bugSeedsMax }, (_, seed) => seed).filter((seed) => seed !== known);
   for (const seed of [known, ...others]) {
     if (isLikely[name]?.(weatherOf(seed)) === false) continue;
+    if (streamHostBugs.has(name) && weatherOf(seed).streams === undefined) continue;
     const result = await simulate(seed, deciders);
     if (result.failure === undefined) continue;
     // It is the bug that fails the seed, not the seed that fails any scheduler.

@@ -8,6 +8,7 @@ import type { ServedModel } from '@millrace/router/catalogue';
 import { Callers } from './callers/callers.ts';
 import { Operator } from './callers/operator.ts';
 import { Traffic } from './callers/traffic.ts';
+import { HostedStreams } from './hosted/hosted-streams.ts';
 import { SimulatedLane } from './lane/simulated-lane.ts';
 import { CallReferee } from './referees/call-referee.ts';
 import { LaneReferee } from './referees/lane-referee.ts';
@@ -15,7 +16,7 @@ import { LibraryReferee } from './referees/library-referee.ts';
 import { JudgedScheduler } from './referees/scheduler/judged-scheduler.ts';
 import { SchedulerReferee } from './referees/scheduler/scheduler-referee.ts';
 import { claimServed } from './referees/served-files.ts';
-import { modelsFor } from './repository/layout.ts';
+import { isForStreams, modelsFor, streamedVersions } from './repository/layout.ts';
 import { SimulatedRepository } from './repository/simulated-repository.ts';
 import { type Deciders, type OpenedShell, openShell, ours } from './shell.ts';
 import { runTimeline } from './world/run-timeline.ts';
@@ -72,6 +73,8 @@ class Simulation {
   readonly #loadMsMax: number;
   /** By context: the models of revisions that are made and not yet wanted. */
   readonly #made = new Map<string, ServedModel[]>();
+  /** Undefined: the world has none. */
+  #streams: HostedStreams | undefined;
   #hasEnded: boolean = false;
 
   constructor(world: SimulatedWorld, deciders: Deciders) {
@@ -91,6 +94,7 @@ class Simulation {
       takeMade: (context) => this.#takeMade(context),
       onLost: (model) => this.#callReferee.noteLost(model),
       isEnsemble: ({ view }) => view.name.startsWith('ensemble'),
+      isPinned: (model) => this.#streams?.isPinned(model) === true,
       onChange: () => this.#callReferee.review(),
     });
     this.#callReferee = new CallReferee(world, this.#libraryReferee);
@@ -111,7 +115,7 @@ class Simulation {
     const world = this.#world;
     const models = modelsFor(world);
     const repository = this.#repository;
-    for (const model of models) if (world.random.chance(0.8)) repository.add(model);
+    for (const model of models) if (world.random.chance(0.8) || isForStreams(model)) repository.add(model);
     const shell = await openShell({
       world,
       deciders: this.#deciders,
@@ -122,7 +126,14 @@ class Simulation {
       loadMsMax: this.#loadMsMax,
       onMade: (context, model) => this.#made.set(context, [...(this.#made.get(context) ?? []), model]),
     });
-    shell.library.start();
+    shell.library.start(streamedVersions(world.weather, models));
+    const { streams: weather } = world.weather;
+    if (weather !== undefined) {
+      const { seams } = this.#deciders;
+      const isUnserved = (model: string): boolean => this.#libraryReferee.wasReplacedUnserved(model);
+      this.#streams = new HostedStreams({ world, weather, shell, models, repository, seams, isUnserved });
+      this.#streams.start();
+    }
     const callers = new Callers(world, shell.dataPlane, this.#callReferee);
     const operator = new Operator(world, shell, this.#callReferee);
     const onDone = (): void => this.#calm(shell, traffic);
@@ -143,13 +154,15 @@ class Simulation {
   /** The weather ends: workers take work again, and everything has time to come to rest before the router is ended. */
   #calm(shell: OpenedShell, traffic: Traffic): void {
     const world = this.#world;
-    world.isCalm = true;
+    world.calmAtMs = world.nowMs;
     this.#repository.calm();
+    this.#streams?.calm();
     this.#lane.changeCredit(1);
     world.timeline.after(calmMs, () => {
       if (!world.isEnding) {
         world.judge(() => {
           this.#callReferee.atEnd();
+          this.#streams?.atEnd();
           this.#libraryReferee.atEnd();
           claimServed({
             shell,
@@ -170,7 +183,9 @@ class Simulation {
   async #end(shell: OpenedShell): Promise<void> {
     if (this.#world.isEnding) return;
     this.#world.isEnding = true;
+    this.#streams?.drain();
     await shell.end();
+    await this.#streams?.close();
     this.#hasEnded = true;
   }
 

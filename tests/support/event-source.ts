@@ -52,7 +52,7 @@ export class EventReader {
 }
 
 /** Undefined: a comment. */
-function eventFrom(text: string): ReceivedEvent | undefined {
+export function eventFrom(text: string): ReceivedEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of text.split('\n')) {
     const colon = line.indexOf(': ');

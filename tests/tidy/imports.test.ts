@@ -10,10 +10,11 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['protocol'],
   core: ['protocol'],
   onnx: ['protocol'],
+  generation: ['protocol'],
   store: [],
-  worker: ['onnx', 'protocol', 'shared-memory'],
-  router: ['core', 'http', 'onnx', 'protocol', 'shared-memory', 'store'],
-  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'shared-memory', 'store', 'worker'],
+  worker: ['generation', 'onnx', 'protocol', 'shared-memory'],
+  router: ['core', 'generation', 'http', 'onnx', 'protocol', 'shared-memory', 'store'],
+  millrace: ['core', 'generation', 'http', 'onnx', 'protocol', 'router', 'shared-memory', 'store', 'worker'],
 };
 
 /** Heavy dependencies, and the one package that may import each. */
@@ -25,6 +26,8 @@ const fences: Readonly<Record<string, string>> = {
   amaro: 'worker',
   pino: 'millrace',
   ws: 'http',
+  '@huggingface/jinja': 'generation',
+  '@huggingface/tokenizers': 'generation',
 };
 
 const files = sourceFiles();

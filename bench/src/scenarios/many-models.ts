@@ -1,6 +1,6 @@
 /** Repositories of many small models: how long a server takes to serve all of them, and how much memory its processes take. */
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { mlpPath } from '../mlp.ts';
 import { firstMatch, stopped } from '../pinned-process.ts';
 import { processFamily } from '../processor-time.ts';
+import { pssBytesOf } from '../pss-bytes.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 
 const counts = [26, 200, 1000] as const;
@@ -19,10 +20,6 @@ const anyPorts = ['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0']
 /** After the start, until memory is read. */
 const settleMs = 2000;
 const readyCheckMs = 20;
-
-function proportionalBytes(pid: number): number {
-  return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) * 1024;
-}
 
 async function untilReady(url: string): Promise<void> {
   while ((await fetch(`${url}/v2/health/ready`)).status !== 200) await setTimeout(readyCheckMs);
@@ -39,7 +36,7 @@ async function measureStart(repository: string, options: readonly string[]): Pro
     const seconds = (performance.now() - startedAt) / 1000;
     await setTimeout(settleMs);
     const pids = processFamily(server.pid as number);
-    return [seconds, pids.reduce((sum, pid) => sum + proportionalBytes(pid), 0) / megabyte];
+    return [seconds, pids.reduce((sum, pid) => sum + pssBytesOf(pid), 0) / megabyte];
   } finally {
     await stopped(server);
   }

@@ -9,8 +9,6 @@ import {
   stopContestants,
 } from '../contestant.ts';
 import { callOnce } from '../load/grpc-call.ts';
-import { withProcessorMicros } from '../processor-time.ts';
-import { runProgram } from '../run-program.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 import {
   chunkOutput,
@@ -22,6 +20,7 @@ import {
 } from '../stream-messages.ts';
 import { streamRepository } from '../stream-repository.ts';
 import { ratioGoals } from './grpc-load.ts';
+import { type MeasuredOutputs, measureOutputs, warmUpOutputs } from './stream-outputs.ts';
 
 const count = 20_000;
 const ahead = 32;
@@ -94,30 +93,19 @@ export const streamsScenario: Scenario = {
   open: async (options) => {
     const repository = streamRepository();
     const servers = await startContestants(contestantsOn(repository));
-    const load = async (server: RunningContestant, form: Form, seconds: number): Promise<Sample> => {
-      const { result, micros } = await withProcessorMicros(
-        server.child.pid,
-        () =>
-          runProgram(1, 'load/stream-load', [
-            ...['--port', String(server.port), '--seconds', String(seconds)],
-            ...['--count', String(count), '--ahead', String(form.ahead)],
-          ]),
-        ({ outputs }) => outputs as number,
-      );
-      const name = figureName(server.name, form);
-      if (result.wrong !== 0) throw new Error(`${name}: ${result.wrong} streams ended wrongly`);
-      const sample = { [name]: result.outputsPerSecond as number };
-      return micros === undefined ? sample : { ...sample, [`${name} server µs a output`]: micros };
-    };
+    const load = (server: RunningContestant, form: Form, seconds: number): Promise<MeasuredOutputs> =>
+      measureOutputs(server, figureName(server.name, form), 'load/stream-load', [
+        ...['--seconds', String(seconds), '--count', String(count), '--ahead', String(form.ahead)],
+      ]);
     for (const server of servers) {
       await checkOutputs(server);
-      for (const form of forms) await load(server, form, options.warmupSeconds);
+      for (const form of forms) await warmUpOutputs(() => load(server, form, options.warmupSeconds));
     }
     return {
       measure: async (): Promise<Sample> => {
         let sample: Sample = {};
         for (const form of forms)
-          for (const server of servers) sample = { ...sample, ...(await load(server, form, options.seconds)) };
+          for (const server of servers) sample = { ...sample, ...(await load(server, form, options.seconds)).sample };
         return sample;
       },
       close: async () => {

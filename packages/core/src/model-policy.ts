@@ -37,6 +37,11 @@ export interface ModelPolicy {
    * Target for the 99th percentile of latency: batches and instances in use are limited for it; Infinity: no target.
    */
   readonly latencyTargetMs: number;
+  /**
+   * Instances that get batches at the same time; the others are warm spares, each used as soon as one of these is gone or
+   * its breaker opens. Infinity: all are used.
+   */
+  readonly instancesInUseMax: number;
   /** Share of contended workers relative to other models. */
   readonly weight: number;
   /** Its workers serve only this model and run all batches that they hold at the same time. */
@@ -62,6 +67,7 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     priorityDefault: 1,
     waitMsMax: Number.POSITIVE_INFINITY,
     latencyTargetMs: Number.POSITIVE_INFINITY,
+    instancesInUseMax: Number.POSITIVE_INFINITY,
     weight: 1,
     isConcurrent: false,
     ...options,
@@ -70,6 +76,7 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
   assert(policy.queues.length >= 1, 'a model has at least one priority level');
   assert(policy.priorityDefault >= 1 && policy.priorityDefault <= policy.queues.length, 'the default level exists');
   assert(policy.waitMsMax > 0 && policy.latencyTargetMs > 0, 'waitMsMax and latencyTargetMs are above 0');
+  assert(policy.instancesInUseMax >= 1, 'instancesInUseMax is at least 1');
   assert(policy.delayMs >= 0 && policy.weight > 0, 'delayMs is not negative and weight is above 0');
   return policy;
 }

@@ -17,6 +17,9 @@ export function formatPolicy(policy: ModelPolicy): string {
   if (policy.priorityDefault !== 1) fields.push(`priority-default=${policy.priorityDefault}`);
   if (policy.waitMsMax !== Number.POSITIVE_INFINITY) fields.push(`wait-ms-max=${policy.waitMsMax}`);
   if (policy.latencyTargetMs !== Number.POSITIVE_INFINITY) fields.push(`latency-target-ms=${policy.latencyTargetMs}`);
+  if (policy.instancesInUseMax !== Number.POSITIVE_INFINITY) {
+    fields.push(`instances-in-use-max=${policy.instancesInUseMax}`);
+  }
   if (policy.weight !== 1) fields.push(`weight=${policy.weight}`);
   if (policy.isConcurrent) fields.push('concurrent=1');
   return fields.join(' ');
@@ -39,6 +42,7 @@ export function policyFromFields(
     priorityDefault: field('priority-default', 1),
     waitMsMax: field('wait-ms-max', Number.POSITIVE_INFINITY),
     latencyTargetMs: field('latency-target-ms', Number.POSITIVE_INFINITY),
+    instancesInUseMax: field('instances-in-use-max', Number.POSITIVE_INFINITY),
     weight: field('weight', 1),
     isConcurrent: field('concurrent', 0) === 1,
   });

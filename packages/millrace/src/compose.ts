@@ -15,6 +15,8 @@ import {
   metricsHandler,
   type Route,
   SliceQueue,
+  type StreamGateway,
+  type StreamHost,
   StreamMetrics,
   StreamService,
   startConnectionMetrics,
@@ -33,6 +35,7 @@ import { FleetWatch } from './fleet-watch.ts';
 import { closeListeners, drainListeners, type Listeners, openListeners, replaceCertificates } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
+import { exactnessLog } from './logging/exactness-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
@@ -99,6 +102,8 @@ async function startOn(
     config,
     assembly,
     observer: streamMetrics,
+    memory,
+    onProbed: exactnessLog(logger),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
   });
@@ -126,13 +131,14 @@ async function startOn(
   };
   const streamRoutes = createSseEdge({ gateway: streams.host, callers, slices, clock: systemClock, onError });
   const cors = config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) };
-  const grpc = grpcEdge(edgeParts, new StreamService({ gateway: streams.host, callers }));
+  const grpc = grpcEdge(edgeParts, streams.host);
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const rest = restHandler(edgeParts, [...streamRoutes, ...webSocket.routes]);
   const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, limiter);
+  const streamed = streams.hasJournal ? await streamedVersionsOf(streams.host, logger) : undefined;
   // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.
-  assembly.library.start();
+  assembly.library.start(streamed);
   const listeners = await openListeners({
     config,
     memory,
@@ -187,6 +193,17 @@ async function startOn(
   });
 }
 
+/** Versions that are loaded first. A journal that cannot be read is reported when streams are taken over. */
+async function streamedVersionsOf(host: StreamHost, logger: Logger): Promise<ReadonlySet<string>> {
+  try {
+    const versions = await host.streamedVersions();
+    if (versions.size > 0) logger.info({ models: [...versions] }, 'models of open streams are loaded first');
+    return versions;
+  } catch {
+    return new Set();
+  }
+}
+
 interface EdgeParts {
   readonly config: Config;
   readonly callers: CallerRule;
@@ -223,10 +240,11 @@ function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHand
   });
 }
 
-function grpcEdge(parts: EdgeParts, streams: StreamService): GrpcEdge {
+function grpcEdge(parts: EdgeParts, streams: StreamGateway): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
-    added: [streams, ...(parts.management?.services ?? [])],
+    streams,
+    added: [new StreamService({ gateway: streams, callers: parts.callers }), ...(parts.management?.services ?? [])],
     limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }

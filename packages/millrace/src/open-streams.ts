@@ -1,10 +1,14 @@
 /** Durable streams as the configuration asks for them, with the journal that they are kept in. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MemoryLedger } from '@millrace/core';
 import { ConfigError } from '@millrace/protocol';
 import {
   LiveStreamModels,
+  ModelExactness,
+  type ModelExactnessParts,
   payloadCodec,
+  StreamHoldings,
   StreamHost,
   type StreamObserver,
   systemClock,
@@ -25,6 +29,10 @@ export interface StreamsParts {
   readonly config: Pick<Config, 'store' | 'streams'>;
   readonly assembly: Assembly;
   readonly observer: StreamObserver;
+  /** That of all requests: what streams keep counts for the same owners. */
+  readonly memory: MemoryLedger;
+  /** A model was probed before its first stream. */
+  readonly onProbed: ModelExactnessParts['onProbed'];
   /** A private folder that outlives this process; undefined: nobody would look into it after this process. */
   readonly lastingFolder: string | undefined;
   readonly temporaryFolder: string | undefined;
@@ -37,7 +45,8 @@ export interface Streams {
   readonly hasJournal: boolean;
 }
 
-export function openStreams({ config, assembly, observer, lastingFolder, temporaryFolder }: StreamsParts): Streams {
+export function openStreams(parts: StreamsParts): Streams {
+  const { config, assembly, observer, memory, onProbed, lastingFolder, temporaryFolder } = parts;
   const { streams, store } = config;
   const folder = store.path !== '' ? join(store.path, 'journal') : lastingFolder && join(lastingFolder, 'journal');
   const journal = new LazyJournal(() => openJournal(streams, folder, temporaryFolder));
@@ -48,6 +57,13 @@ export function openStreams({ config, assembly, observer, lastingFolder, tempora
       inference: assembly.dataPlane.inference,
       models: assembly.models,
       digestOf: async (source) => (await contentOf(source, digests)).digest,
+      exactness: new ModelExactness({
+        inference: assembly.dataPlane.inference,
+        codec: payloadCodec,
+        clock: systemClock,
+        probeMsMax: streams.probeSecondsMax * 1000,
+        onProbed,
+      }),
     }),
     inference: assembly.dataPlane.inference,
     codec: payloadCodec,
@@ -71,6 +87,7 @@ export function openStreams({ config, assembly, observer, lastingFolder, tempora
       planeTimeOf: (wallMs) => systemClock.now() + (wallMs - Date.now()),
     },
     observer,
+    memory: new StreamHoldings({ ledger: memory, clock: systemClock }),
   });
   return { host, journal, hasJournal: folder !== undefined && existsSync(folder) };
 }

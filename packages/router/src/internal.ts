@@ -62,9 +62,23 @@ export {
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
+export { decodeEntry } from './streams/entry-codec.ts';
+export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
+export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
+export { decodeOpening } from './streams/opening-record.ts';
+export type {
+  AttachedLink,
+  StreamCaller,
+  StreamGateway,
+  StreamLinkFrame,
+  StreamListenerOfLink,
+} from './streams/stream-gateway.ts';
+export { StreamHoldings } from './streams/stream-holdings.ts';
 export { StreamHost } from './streams/stream-host.ts';
+export type { StreamModels, StreamPin } from './streams/stream-models.ts';
 export type { StreamObserver } from './streams/stream-observer.ts';
+export type { StreamSettings } from './streams/stream-options.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';

@@ -50,6 +50,8 @@ export interface TakeOverOptions {
   readonly expectedEpoch?: number;
   /** When a log that is created expires, in milliseconds since 1970; at most, and unless given, the maximum age from now. */
   readonly expiresAtMs?: number;
+  /** What `list` says of a log that is created, without reading it; empty unless given. */
+  readonly tag?: string;
 }
 
 /** A log as its owner holds it. All calls take effect in the order in which they are made. */
@@ -106,6 +108,8 @@ export interface StreamLogSummary {
   readonly bytes: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
+  /** As given when it was created; empty also if nothing was ever appended, or everything was trimmed without a snapshot. */
+  readonly tag: string;
 }
 
 export interface StreamLogView extends StreamLogSummary {

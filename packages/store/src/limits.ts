@@ -33,7 +33,7 @@ export function checkLeaseLife(lifeMs: number): void {
   throw new StoreError('lease-invalid', `a lease cannot have ${lifeMs} ms; it must have ${range}`);
 }
 
-export function checkLogNames(stream: string, owner: string): void {
+export function checkLogNames(stream: string, owner: string, tag: string): void {
   for (const [what, text] of [
     ['id of a stream', stream],
     ['name of an owner', owner],
@@ -41,6 +41,8 @@ export function checkLogNames(stream: string, owner: string): void {
     const problem = text === '' ? 'is empty' : textProblem(text);
     if (problem !== undefined) throw new StoreError('key-invalid', `the ${what} ${shown(text)} ${problem}`);
   }
+  const problem = textProblem(tag);
+  if (problem !== undefined) throw new StoreError('key-invalid', `the tag ${shown(tag)} ${problem}`);
 }
 
 function textProblem(text: string): string | undefined {

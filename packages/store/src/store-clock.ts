@@ -4,6 +4,8 @@ export interface StoreClock {
   now(): number;
   /** Calls back once after the delay; returns a function that cancels it. It does not keep the process alive. */
   alarm(delayMs: number, callback: () => void): () => void;
+  /** Calls back when the current turn of the event loop is over. */
+  endOfTurn(callback: () => void): void;
 }
 
 export const systemStoreClock: StoreClock = {
@@ -12,4 +14,5 @@ export const systemStoreClock: StoreClock = {
     const timer = setTimeout(callback, delayMs).unref();
     return () => clearTimeout(timer);
   },
+  endOfTurn: (callback) => void setImmediate(callback),
 };

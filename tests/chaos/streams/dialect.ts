@@ -1,4 +1,4 @@
-/** How a client speaks to the server: one implementation for each edge. Everything else of the run is the same for all. */
+/** How a client speaks to the server: an implementation for each edge. Everything else of the run is the same for all. */
 import type { OpenFrame, StreamClientFrame, StreamServerFrame } from '@millrace/protocol';
 
 export interface DialectListener {
@@ -16,7 +16,7 @@ export interface DialectLink {
 
 export interface StreamDialect {
   readonly name: string;
-  /** The client can send one input only, with the opening, and nothing after it. */
+  /** The client can send one input only, with the opening, and nothing after it. A link ignores an input that is sent again. */
   readonly hasOneInput: boolean;
   /** On a connection of its own to `host:port`. The open frame is sent by this. */
   connect(address: string, open: OpenFrame, listener: DialectListener): DialectLink;

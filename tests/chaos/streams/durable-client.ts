@@ -14,6 +14,7 @@ import type { FuzzRandom } from '../../fuzz/random.ts';
 import type { DialectLink, StreamDialect } from './dialect.ts';
 import type { GapWatch } from './gap-watch.ts';
 import { outputBytes } from './output-bytes.ts';
+import { StreamHistory } from './stream-history.ts';
 import type { StreamPlan } from './stream-plans.ts';
 
 export interface DurableClientOptions {
@@ -29,6 +30,8 @@ export interface DurableClientOptions {
   readonly creditMessages: number | undefined;
   /** How long it takes until it acknowledges. */
   readonly handleMs: number;
+  /** It cancels when it has this many outputs; undefined: never. */
+  readonly cancelAfter: number | undefined;
   readonly random: FuzzRandom;
   readonly gaps: GapWatch;
   readonly onOpened: () => void;
@@ -39,13 +42,11 @@ const backoffMsMin = 50;
 const backoffMsMax = 1000;
 /** Without a word of the server for this long while one is due, the client gives the connection up. */
 const silenceMsMax = 8000;
-const historyMax = 80;
 const creditBytes = 256 * 1024;
 
 export class DurableClient {
   readonly options: DurableClientOptions;
   readonly outputs: Buffer[] = [];
-  readonly problems: string[] = [];
   readonly openedAt = performance.now();
   endedAt = 0;
   /** When the server last said anything. */
@@ -54,8 +55,7 @@ export class DurableClient {
   resumes = 0;
   readonly whenOver: Promise<void>;
   #over: () => void = () => {};
-  readonly #history: string[] = [];
-  #historyOfProblem: string | undefined;
+  readonly #history: StreamHistory;
   #link: DialectLink | undefined;
   #hasOpened: boolean = false;
   /** On the current connection. */
@@ -79,6 +79,8 @@ export class DurableClient {
   constructor(options: DurableClientOptions) {
     this.options = options;
     this.#paceMs = options.paceMs;
+    const { id, plan, dialect } = options;
+    this.#history = new StreamHistory(`stream ${id}, ${plan.name} (${plan.inputs.length} inputs), ${dialect.name}`);
     this.whenOver = new Promise((resolve) => {
       this.#over = resolve;
     });
@@ -103,16 +105,13 @@ export class DurableClient {
     return this.#answeredInput < this.#sentInputMax;
   }
 
-  /** Until its first problem. */
-  get history(): string {
-    return this.#historyOfProblem ?? this.#written();
+  get problems(): readonly string[] {
+    return this.#history.problems;
   }
 
-  #written(): string {
-    const { id, plan, dialect } = this.options;
-    return [`stream ${id}, ${plan.name} (${plan.inputs.length} inputs), ${dialect.name}:`, ...this.#history].join(
-      '\n    ',
-    );
+  /** Until its first problem. */
+  get history(): string {
+    return this.#history.text;
   }
 
   /** Sends what is left without pauses. */
@@ -130,8 +129,7 @@ export class DurableClient {
   }
 
   note(text: string): void {
-    if (this.#history.length === historyMax) this.#history.shift();
-    this.#history.push(`${new Date().toISOString().slice(14, 23)} ${text}`);
+    this.#history.note(text);
   }
 
   get #inputCount(): number {
@@ -223,6 +221,7 @@ export class DurableClient {
     this.#accept(acceptedInput, inputCredit);
     this.options.gaps.opened(this);
     this.options.onOpened();
+    this.#cancelIfDue();
   }
 
   #accept(input: number, credit: { readonly messages: number; readonly bytes: number } | undefined): void {
@@ -253,6 +252,7 @@ export class DurableClient {
     if (endOfOutput) this.#answeredInput = Math.max(this.#answeredInput, inputSequence);
     gaps.output(this);
     this.#acknowledgeSome();
+    this.#cancelIfDue();
   }
 
   #hearEnded(frame: EndedFrame): void {
@@ -305,14 +305,24 @@ export class DurableClient {
     return bytes <= this.#credit.bytes;
   }
 
+  /** Again on every connection until it is told that the stream has ended: the first may have been lost. */
+  #cancelIfDue(): void {
+    const { cancelAfter } = this.options;
+    if (cancelAfter === undefined || this.lastOutput < cancelAfter) return;
+    this.note('cancel');
+    this.#link?.send({ kind: 'cancel', reason: 'the client has enough' });
+  }
+
   #sendInput(sequence: number): void {
+    const wasWaiting = this.isWaiting;
     const payload = this.options.plan.inputs[sequence - 1] ?? { kind: 'none' };
     this.#sentInput = sequence;
     this.#sentInputMax = Math.max(this.#sentInputMax, sequence);
     this.#link?.send({ kind: 'input', sequence, payload, endOfInput: sequence === this.#inputCount });
     this.note(`input ${sequence}`);
     this.options.onInput();
-    this.#watchSilence();
+    // Inputs that go out while an answer is due must not put off the moment at which the connection is given up.
+    if (!wasWaiting) this.#watchSilence();
   }
 
   /** Sometimes early, and before the credit is used up. */
@@ -350,9 +360,7 @@ export class DurableClient {
   }
 
   #problem(text: string): void {
-    this.note(`! ${text}`);
-    this.problems.push(text);
-    this.#historyOfProblem ??= this.#written();
+    this.#history.problem(text);
   }
 
   #finish(): void {

@@ -20,8 +20,8 @@ export interface FaultParts {
   readonly seats: readonly Seat[];
   readonly random: FuzzRandom;
   readonly gaps: GapWatch;
-  /** By which the second client comes, directly to this address. */
-  readonly rivalDialect: StreamDialect;
+  /** By one of which the second client comes, directly to this address. */
+  readonly rivalDialects: readonly StreamDialect[];
   readonly serverAddress: string;
 }
 
@@ -55,7 +55,11 @@ export class Faults {
   readonly counts = new Map<string, number>();
   readonly kills: Kill[] = [];
   readonly problems: string[] = [];
+  /** Milliseconds from each death of the router until all models were ready. */
+  readonly recoveriesMs: number[] = [];
   readonly #rivals = new Set<Rival>();
+  /** Faults on links, by edge. */
+  readonly #hits = new Map<StreamDialect, number>();
   #routerKills = 0;
   #awaited: RouterMoment | undefined;
   #recovery: Promise<void> = Promise.resolve();
@@ -74,8 +78,11 @@ export class Faults {
       return;
     }
     const kind = this.#parts.random.pick(urn);
-    if (kind === 'worker kill') this.#killWorker();
-    else this.#faultOnLink(kind);
+    const isMade = kind === 'worker kill' ? this.#killWorker() : this.#faultOnLink(kind);
+    // There may be no worker now, or no link: the other one is hit then, if there is any.
+    if (isMade) return;
+    if (kind === 'worker kill') this.#faultOnLink('link cut');
+    else this.#killWorker();
   }
 
   /** Something happened to a stream that the router may be about to die after. */
@@ -98,12 +105,13 @@ export class Faults {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  #killWorker(): void {
+  /** False: there is none. */
+  #killWorker(): boolean {
     const { server, random, seats, gaps } = this.#parts;
     const workers = server.records.filter(({ message, pid }) => message === 'worker ready' && isAlive(pid as number));
-    if (workers.length === 0) return;
+    if (workers.length === 0) return false;
     const { pid, group } = random.pick(workers) as unknown as { readonly pid: number; readonly group: string };
-    if (!killed(pid)) return;
+    if (!killed(pid)) return false;
     this.#count('worker kill');
     this.kills.push({ at: performance.now(), group });
     for (const { client } of seats) {
@@ -111,13 +119,19 @@ export class Faults {
       client.note(`worker ${pid} of ${group} killed`);
       gaps.begin(client, 'worker kill');
     }
+    return true;
   }
 
-  #faultOnLink(kind: Exclude<FaultKind, 'worker kill'>): void {
-    const { seats, random, gaps, rivalDialect, serverAddress } = this.#parts;
-    const seat = random.pick(seats.filter(({ path, client }) => path.isHealthy && client?.isAttached === true));
+  /** False: there is none. */
+  #faultOnLink(kind: Exclude<FaultKind, 'worker kill'>): boolean {
+    const { seats, random, gaps, rivalDialects, serverAddress } = this.#parts;
+    const exposed = seats.filter(({ path, client }) => path.isHealthy && client?.isAttached === true);
+    const hits = exposed.map((seat) => this.#hitsOn(seat));
+    // Edges with few streams get their share.
+    const seat = random.pick(exposed.filter((_, index) => hits[index] === Math.min(...hits)));
     const client = seat?.client;
-    if (client === undefined) return;
+    if (client === undefined) return false;
+    this.#hits.set(client.options.dialect, this.#hitsOn(seat) + 1);
     this.#count(kind);
     client.note(`fault: ${kind}`);
     if (kind === 'link cut') {
@@ -129,12 +143,19 @@ export class Faults {
       seat.path.swallow();
     } else {
       gaps.begin(client, 'superseded');
-      const rival = new Rival(client, rivalDialect, serverAddress, (problem) => {
-        this.problems.push(`second client: ${problem}\n  ${client.history}`);
+      const dialect = random.pick(rivalDialects);
+      client.note(`the second client comes by ${dialect.name}`);
+      const rival = new Rival(client, dialect, serverAddress, (problem) => {
+        this.problems.push(`second client by ${dialect.name}: ${problem}\n  ${client.history}`);
       });
       this.#rivals.add(rival);
       void rival.whenOver.then(() => this.#rivals.delete(rival));
     }
+    return true;
+  }
+
+  #hitsOn({ client }: Seat): number {
+    return (client && this.#hits.get(client.options.dialect)) ?? 0;
   }
 
   #killRouter(moment: RouterMoment): void {
@@ -158,6 +179,7 @@ export class Faults {
 
   async #recover(pid: number): Promise<void> {
     const { server, gaps } = this.#parts;
+    const killedAt = performance.now();
     try {
       await eventually('another router listens', () => server.routerPid !== pid, recoveryMsMax);
       await Promise.all(
@@ -166,6 +188,7 @@ export class Faults {
           gaps.ready(model);
         }),
       );
+      this.recoveriesMs.push(performance.now() - killedAt);
     } catch (error) {
       this.problems.push((error as Error).message);
     }

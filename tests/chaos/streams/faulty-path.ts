@@ -87,11 +87,11 @@ class FaultyLink {
   }
 }
 
-/** The way of one client to the server. Faults hit its latest connection. */
+/** The way of one client to the server. Faults hit all connections that it has. */
 export class FaultyPath {
   readonly address: string;
   readonly #server: Server;
-  #link: FaultyLink | undefined;
+  readonly #links = new Set<FaultyLink>();
   /** They stay open towards the server, which has to notice by itself. */
   readonly #blackHoles: FaultyLink[] = [];
 
@@ -106,33 +106,36 @@ export class FaultyPath {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const path = new FaultyPath(server);
     server.on('connection', (near) => {
-      path.#link = new FaultyLink(near, connect({ port: targetPort, host: '127.0.0.1', noDelay: true }));
+      const link = new FaultyLink(near, connect({ port: targetPort, host: '127.0.0.1', noDelay: true }));
+      path.#links.add(link);
+      near.once('close', () => path.#links.delete(link));
     });
     return path;
   }
 
-  /** There is a connection that no fault has hit. */
+  /** There are connections, and no fault has hit one of them. */
   get isHealthy(): boolean {
-    return this.#link?.isHealthy === true;
+    return this.#links.size > 0 && [...this.#links].every(({ isHealthy }) => isHealthy);
   }
 
   cut(): void {
-    this.#link?.cut();
+    for (const link of this.#links) link.cut();
   }
 
   delay(delayMs: number, forMs: number): void {
-    this.#link?.delay(delayMs, forMs);
+    for (const link of this.#links) link.delay(delayMs, forMs);
   }
 
   swallow(): void {
-    if (this.#link === undefined) return;
-    this.#link.swallow();
-    this.#blackHoles.push(this.#link);
+    for (const link of this.#links) {
+      link.swallow();
+      this.#blackHoles.push(link);
+    }
+    this.#links.clear();
   }
 
   close(): void {
     this.#server.close();
-    this.#link?.destroy();
-    for (const link of this.#blackHoles) link.destroy();
+    for (const link of [...this.#links, ...this.#blackHoles]) link.destroy();
   }
 }

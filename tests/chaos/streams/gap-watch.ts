@@ -11,7 +11,10 @@ interface OpenGap {
   /** Undefined: its model is not ready again. */
   from: number | undefined;
   pausedMs: number;
-  /** The client has connected again: what came before may have been on its way. */
+  /** The client has noticed: what came before was on its way when the fault came. */
+  isNoticed: boolean;
+  /** The client has given up a connection on which nothing came. */
+  isGivenUp: boolean;
   isReopened: boolean;
 }
 
@@ -21,6 +24,17 @@ interface Sample {
   readonly outageMs: number;
   readonly pausedMs: number;
 }
+
+export interface GapFigures {
+  readonly streams: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** Streams by the milliseconds that their gap had at most. */
+  readonly histogram: Readonly<Record<string, number>>;
+}
+
+type Quantiles = [number, number, number];
 
 const bucketsMs = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000];
 
@@ -33,7 +47,15 @@ export class GapWatch {
     if (cause === 'worker kill' && (!client.isAttached || !client.isWaiting || this.#open.has(client))) return;
     const faultAt = performance.now();
     const from = cause === 'router kill' ? undefined : faultAt;
-    this.#open.set(client, { cause, faultAt, from, pausedMs: 0, isReopened: false });
+    this.#open.set(client, {
+      cause,
+      faultAt,
+      from,
+      pausedMs: 0,
+      isNoticed: false,
+      isGivenUp: false,
+      isReopened: false,
+    });
   }
 
   /** The model can be used again after the death of the router. */
@@ -47,22 +69,25 @@ export class GapWatch {
   paused(client: DurableClient, pauseMs: number): void {
     const gap = this.#open.get(client);
     if (gap === undefined) return;
-    // The stream did not go on by itself.
-    if (gap.cause === 'worker kill') this.#open.delete(client);
-    else gap.pausedMs += pauseMs;
+    // Something else has cut the connection.
+    if (gap.cause === 'worker kill' && !gap.isGivenUp) this.#open.delete(client);
+    gap.isNoticed = true;
+    gap.pausedMs += pauseMs;
   }
 
+  /** Nothing came for so long that the client gives the connection up. */
   silent(client: DurableClient): void {
     const gap = this.#open.get(client);
-    if (gap?.cause !== 'black hole') this.#open.delete(client);
+    if (gap !== undefined) gap.isGivenUp = true;
   }
 
   opened(client: DurableClient): void {
     const gap = this.#open.get(client);
-    if (gap === undefined) return;
+    if (gap?.isNoticed !== true) return;
     gap.isReopened = true;
     // Where an output is due, the stream goes on with that.
-    if (gap.cause !== 'router kill' || !client.isWaiting) this.#end(client, gap);
+    const isOutputDue = client.isWaiting && (gap.cause === 'router kill' || gap.cause === 'worker kill');
+    if (!isOutputDue) this.#end(client, gap);
   }
 
   output(client: DurableClient): void {
@@ -74,8 +99,16 @@ export class GapWatch {
     this.#open.delete(client);
   }
 
-  countOf(cause: GapCause): number {
-    return this.#samples.get(cause)?.length ?? 0;
+  /** By cause, since the fault; of killed routers also since the model of the stream was ready again. */
+  figures(): Readonly<Record<string, GapFigures>> {
+    const figures: Record<string, GapFigures> = {};
+    for (const cause of gapCauses) {
+      const samples = this.#samples.get(cause);
+      if (samples === undefined) continue;
+      figures[cause] = figuresOf(samples.map(({ outageMs }) => outageMs));
+      if (cause === 'router kill') figures['router kill, model ready'] = figuresOf(samples.map(({ gapMs }) => gapMs));
+    }
+    return figures;
   }
 
   report(): string {
@@ -90,7 +123,7 @@ export class GapWatch {
         const backoff = cause === 'worker kill' ? '' : `; of it backoff of the client ${written(paused)}`;
         const outage =
           cause === 'router kill' ? `; since the kill ${written(samples.map(({ outageMs }) => outageMs))}` : '';
-        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${outage}${backoff}\n    ${histogramOf(gaps)}`;
+        return `  ${cause}: ${samples.length} streams, p50 / p99 / max ${written(gaps)} ms${outage}${backoff}\n    ${writtenHistogram(gaps)}`;
       })
       .join('\n');
   }
@@ -104,13 +137,26 @@ export class GapWatch {
   }
 }
 
-function histogramOf(gaps: readonly number[]): string {
+function figuresOf(gapsMs: readonly number[]): GapFigures {
+  const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((fraction) => nearestRank(gapsMs, fraction)) as Quantiles;
+  return { streams: gapsMs.length, p50Ms, p99Ms, maxMs, histogram: histogramOf(gapsMs) };
+}
+
+function histogramOf(gapsMs: readonly number[]): Readonly<Record<string, number>> {
+  const histogram: Record<string, number> = {};
   let below = 0;
-  const parts: string[] = [];
   for (const limit of [...bucketsMs, Number.POSITIVE_INFINITY]) {
-    const count = gaps.filter((gap) => gap <= limit).length;
-    if (count > below) parts.push(`${limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`}: ${count - below}`);
+    const count = gapsMs.filter((gapMs) => gapMs <= limit).length;
+    histogram[limit === Number.POSITIVE_INFINITY ? 'above' : `<=${limit}`] = count - below;
     below = count;
   }
-  return parts.join('  ');
+  return histogram;
+}
+
+/** Buckets without a stream are left out. */
+function writtenHistogram(gapsMs: readonly number[]): string {
+  return Object.entries(histogramOf(gapsMs))
+    .filter(([, count]) => count > 0)
+    .map(([bucket, count]) => `${bucket}: ${count}`)
+    .join('  ');
 }

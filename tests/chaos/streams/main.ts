@@ -1,17 +1,19 @@
 /**
- * `node tests/dist/chaos/streams/main.js [--minutes 1] [--streams 200] [--seed 1]`: durable streams of a real server while
- * its workers, its router and the connections of its clients die. Every stream must give what it gives undisturbed.
+ * `node tests/dist/chaos/streams/main.js [--minutes 1] [--streams 200] [--seed 1] [--report FILE]`: durable streams of a
+ * real server over all its edges, while its workers, its router and the connections of its clients die. Every stream must
+ * give what it gives undisturbed.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { FuzzRandom } from '../../fuzz/random.ts';
 import { ServerProcess } from '../../support/server-process.ts';
+import { edgeFigures } from './edge-figures.ts';
+import { dialects } from './edges.ts';
 import { Faults, type Seat } from './faults.ts';
 import { FaultyPath } from './faulty-path.ts';
 import { GapWatch } from './gap-watch.ts';
-import { grpcGenerate, grpcStream } from './grpc-dialects.ts';
 import { JournalWatch } from './journal-watch.ts';
 import { plansFor, writeStreamModels } from './stream-plans.ts';
 import { StreamRun } from './stream-run.ts';
@@ -22,6 +24,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '1' },
     streams: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
+    /** For the figures as JSON. */
+    report: { type: 'string' },
   },
 });
 const [seconds, streams, seed] = [Number(values.minutes) * 60, Number(values.streams), Number(values.seed)];
@@ -45,7 +49,7 @@ const serverAddress = server.grpcUrl.replace(/^http:\/\//, '');
 const gaps = new GapWatch();
 const run = new StreamRun({
   plans: plansFor(random, seconds, paceMs),
-  dialects: [grpcStream, grpcGenerate],
+  dialects,
   random,
   gaps,
   paceMs,
@@ -60,7 +64,8 @@ const port = Number(serverAddress.split(':').at(-1));
 const seats: Seat[] = await Promise.all(
   Array.from({ length: streams }, async () => ({ path: await FaultyPath.open(port), client: undefined })),
 );
-faults = new Faults({ server, seats, random, gaps, rivalDialect: grpcStream, serverAddress });
+const rivalDialects = dialects.filter(({ hasOneInput }) => !hasOneInput);
+faults = new Faults({ server, seats, random, gaps, rivalDialects, serverAddress });
 const usage = new JournalWatch(server, folder);
 const occupied = run.occupy(seats);
 for (let second = 1; second <= seconds; second++) {
@@ -76,4 +81,8 @@ usage.sample();
 for (const { path } of seats) path.close();
 const exitCode = await server.stop();
 const isGood = verdictOn({ run, faults, gaps, usage, exitCode, seats: streams });
+if (values.report !== undefined) {
+  const report = { seconds, streams, isGood, gaps: gaps.figures(), edges: edgeFigures(run) };
+  writeFileSync(values.report, `${JSON.stringify(report, undefined, 2)}\n`);
+}
 process.exit(isGood ? 0 : 1);

@@ -39,6 +39,7 @@ function clientOf(plan: StreamPlan, paceMs: number, expected: readonly Buffer[] 
     paceMs,
     creditMessages: 32,
     handleMs: 0,
+    cancelAfter: undefined,
     random: new FuzzRandom(1),
     gaps: new GapWatch(),
     onOpened: () => {},

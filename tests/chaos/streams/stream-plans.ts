@@ -16,6 +16,8 @@ export interface StreamPlan {
 }
 
 export const modelNames = ['listener_tensors', 'counter', 'counter_once', 'mlp'] as const;
+/** Those that every edge carries: stateful, and decoupled with and without a resume. */
+export const streamedModels = ['listener_tensors', 'counter', 'counter_once'] as const;
 
 /** Gives `count` outputs of eight numbers that follow from the seed, the first at once and the others after a pause each. */
 const counterPipeline = `import { definePipeline } from 'millrace/pipeline';
@@ -71,6 +73,9 @@ export function writeStreamModels(): ModelRepository {
   return repository;
 }
 
+/** Long enough for faults to hit them, and short enough to be repeated before a client gives its connection up. */
+const generatePauseMs = 5;
+
 /** `seconds`: how long streams of the long plans are kept busy, with an input every `paceMs`. */
 export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): readonly StreamPlan[] {
   const longInputs = Math.ceil((seconds * 1000) / paceMs);
@@ -97,10 +102,13 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
     plans.push(plan(`counter-${kind}-${number}`, 'counter', count, () => counting(random)));
     plans.push(plan(`once-${kind}-${number}`, 'counter_once', shortInputs(), () => counting(random), false));
   }
-  // One input with many outputs: what `Generate` can send.
-  for (const count of [150, 300]) {
-    plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count)));
-    plans.push(plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count), false));
+  // One input: what edges without further inputs can send.
+  plans.push(plan('listener-one', 'listener_tensors', 1, () => audio(random)));
+  for (const count of [300, 600]) {
+    plans.push(plan(`generate-${count}`, 'counter', 1, () => counting(random, count, generatePauseMs)));
+    plans.push(
+      plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count, generatePauseMs), false),
+    );
   }
   return plans;
 }
@@ -115,14 +123,18 @@ function features(random: FuzzRandom): StreamPayload {
   return tensors({ name: 'input', datatype: 'FP32', shape: [1, 64], data: bytesOf(numbers) });
 }
 
-function counting(random: FuzzRandom, count = 1 + random.below(24)): StreamPayload {
+function counting(
+  random: FuzzRandom,
+  count = 1 + random.below(24),
+  pauseMs = random.pick([0, 0, 5, 20]),
+): StreamPayload {
   const one = (name: string, value: number): Tensor => ({
     name,
     datatype: 'INT32',
     shape: [1],
     data: bytesOf(Int32Array.of(value)),
   });
-  return tensors(one('seed', random.below(2 ** 31)), one('count', count), one('pause', random.pick([0, 0, 5, 20])));
+  return tensors(one('seed', random.below(2 ** 31)), one('count', count), one('pause', pauseMs));
 }
 
 function tensors(...list: readonly Tensor[]): StreamPayload {

@@ -5,6 +5,7 @@ import type { StreamDialect } from './dialect.ts';
 import { DurableClient } from './durable-client.ts';
 import type { Seat } from './faults.ts';
 import type { GapWatch } from './gap-watch.ts';
+import { dialectsFor, type StreamCard, StreamDeck } from './stream-deck.ts';
 import type { StreamPlan } from './stream-plans.ts';
 
 export interface StreamRunParts {
@@ -32,10 +33,12 @@ export class StreamRun {
 
   /** Runs every plan once at this address, without faults: its outputs are what all others must give. */
   async learn(address: string): Promise<void> {
+    const { plans, dialects, random } = this.#parts;
     await Promise.all(
-      this.#parts.plans.map(async (plan) => {
-        const undisturbed = { paceMs: 0, creditMessages: undefined, handleMs: 0 };
-        const client = new DurableClient({ ...this.#optionsFor(plan, address), ...undisturbed });
+      plans.map(async (plan) => {
+        const undisturbed = { paceMs: 0, creditMessages: undefined, handleMs: 0, cancelAfter: undefined };
+        const dialect = random.pick(dialectsFor(plan, dialects));
+        const client = new DurableClient({ ...this.#optionsFor({ plan, dialect }, address), ...undisturbed });
         await client.whenOver;
         if (client.ending?.outcome !== 'done' || client.problems.length > 0) {
           throw new Error(`the undisturbed run failed: ${client.problems.join('; ')}\n${client.history}`);
@@ -53,18 +56,23 @@ export class StreamRun {
 
   /** One stream after the other in every seat, long ones in some. Resolves when all have ended after `stop`. */
   async occupy(seats: readonly Seat[]): Promise<void> {
-    const { plans, random } = this.#parts;
-    const long = plans.filter(({ name }) => name.includes('-long-'));
-    const short = plans.filter((plan) => !long.includes(plan));
+    const { plans, dialects, random } = this.#parts;
+    const isLong = ({ name }: StreamPlan): boolean => name.includes('-long-');
+    const long = new StreamDeck(plans.filter(isLong), dialects, random);
+    const short = new StreamDeck(
+      plans.filter((plan) => !isLong(plan)),
+      dialects,
+      random,
+    );
     await Promise.all(
       seats.map(async (seat, index) => {
         // Not all in the same turn.
         await new Promise((resolve) => setTimeout(resolve, random.below(3000)));
         for (let count = 0; count === 0 || !this.#isOver; count++) {
-          const isLong = index % 8 === 0 && count === 0;
-          const plan = random.pick(isLong ? long : short);
-          const options = this.#optionsFor(plan, seat.path.address);
-          const client = new DurableClient({ ...options, ...mannersOf(index, options.dialect) });
+          const card = (index % 8 === 0 && count === 0 ? long : short).draw();
+          const cancelAfter = this.#cancelAfterFor(card);
+          const options = this.#optionsFor(card, seat.path.address);
+          const client = new DurableClient({ ...options, ...mannersOf(index, card.dialect), cancelAfter });
           this.clients.push(client);
           seat.client = client;
           if (this.#isOver) client.hurry();
@@ -89,12 +97,16 @@ export class StreamRun {
     }, 1000).unref();
   }
 
-  #optionsFor(plan: StreamPlan, address: string) {
-    const { dialects, random, gaps, onOpened, onInput, paceMs } = this.#parts;
-    const fitting = dialects.filter(({ hasOneInput }) => !hasOneInput || plan.inputs.length === 1);
+  #optionsFor({ plan, dialect }: StreamCard, address: string) {
+    const { random, gaps, onOpened, onInput, paceMs } = this.#parts;
     const expected = this.#expected.get(plan);
-    const dialect = random.pick(fitting);
     return { id: randomUUID(), plan, dialect, address, expected, paceMs, random, gaps, onOpened, onInput };
+  }
+
+  /** Some are cancelled half way, where the client can say so. */
+  #cancelAfterFor({ plan, dialect }: StreamCard): number | undefined {
+    const outputs = this.#expected.get(plan)?.length ?? 0;
+    return !dialect.hasOneInput && this.#parts.random.oneIn(16) ? Math.ceil(outputs / 2) : undefined;
   }
 }
 

@@ -1,5 +1,7 @@
 /** What a run proves, one check a line, with the figures that go with it. */
+import { errorCatalogue } from '@millrace/protocol';
 import type { DurableClient } from './durable-client.ts';
+import { edgeFigures, writtenEdges } from './edge-figures.ts';
 import { type Faults, faultKinds } from './faults.ts';
 import type { GapWatch } from './gap-watch.ts';
 import type { JournalWatch } from './journal-watch.ts';
@@ -25,14 +27,19 @@ const slackBytes = 32 * 1024 ** 2;
 /** Prints the report; true: all checks passed. */
 export function verdictOn({ run, faults, gaps, usage, exitCode, seats }: VerdictParts): boolean {
   const { clients } = run;
-  const done = clients.filter(({ ending }) => ending?.outcome === 'done');
+  const done = clients.filter(isDone);
   const lost = clients.filter((client) => isWorkerLost(client));
+  const cancelled = clients.filter((client) => isCancelled(client));
+  const edges = edgeFigures(run);
   const outputs = clients.reduce((sum, { lastOutput }) => sum + lastOutput, 0);
   const resumes = clients.reduce((sum, client) => sum + client.resumes, 0);
   console.log(
-    `${clients.length} streams, ${outputs} outputs, ${resumes} resumes: ${done.length} done, ${lost.length} worker-lost`,
+    `${clients.length} streams, ${outputs} outputs, ${resumes} resumes: ${done.length} done, ${lost.length} worker-lost, ${cancelled.length} cancelled`,
   );
+  console.log(`edges:\n${writtenEdges(edges)}`);
   console.log(`faults: ${[...faults.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
+  const recoveries = faults.recoveriesMs.map((ms) => ms.toFixed(0)).join(', ');
+  console.log(`all models ready after a router kill: ${recoveries} ms`);
   console.log(`gaps:\n${gaps.report()}`);
   const growth = { journal: usage.growthOf('journalBytes'), router: usage.growthOf('residentBytes') };
   for (const [name, { before, after }] of Object.entries(growth)) {
@@ -51,11 +58,17 @@ export function verdictOn({ run, faults, gaps, usage, exitCode, seats }: Verdict
     ['no stream was refused', without('refused')],
     ['no stream was stuck', without('stuck')],
     ['nothing else was wrong', clients.every(({ problems }) => problems.length === 0) && faults.problems.length === 0],
+    ['every edge had streams of every model', edges.every(({ missingModels }) => missingModels.length === 0)],
+    ['every edge had a stream that was resumed', edges.every(({ resumes }) => resumes > 0)],
     [
-      'every stream that can be resumed is done',
-      clients.every((client) => !client.options.plan.isResumable || client.ending?.outcome === 'done'),
+      'every stream ended with an outcome, and a code of the catalogue unless it is done',
+      clients.every(hasTypedEnding),
     ],
-    ['the others are done or lost their worker by a kill', clients.every((client) => isRightlyEnded(client, faults))],
+    [
+      'every stream that can be resumed is done, or was cancelled by its client',
+      clients.every((client) => !client.options.plan.isResumable || isDone(client) || isCancelled(client)),
+    ],
+    ['the others may have lost their worker by a kill', clients.every((client) => isRightlyEnded(client, faults))],
     ['every kind of fault was made', faultKinds.every((kind) => (faults.counts.get(kind) ?? 0) > 0)],
     ['the journal is bounded', Math.max(growth.journal.before, growth.journal.after) <= journalBytesMax],
     ['the memory of the router does not grow', after <= before * growthMax + slackBytes],
@@ -72,8 +85,21 @@ function isWorkerLost({ ending }: DurableClient): boolean {
   return ending?.outcome === 'failed' && ending.code === 'worker-lost';
 }
 
+function isDone({ ending }: DurableClient): boolean {
+  return ending?.outcome === 'done';
+}
+
+/** By itself, and not because the server gave it up. */
+function isCancelled({ ending, options, lastOutput }: DurableClient): boolean {
+  return ending?.outcome === 'cancelled' && options.cancelAfter !== undefined && lastOutput >= options.cancelAfter;
+}
+
+function hasTypedEnding({ ending }: DurableClient): boolean {
+  return ending?.outcome === 'done' || (ending?.code !== undefined && ending.code in errorCatalogue);
+}
+
 function isRightlyEnded(client: DurableClient, faults: Faults): boolean {
-  if (client.ending?.outcome === 'done') return true;
+  if (isDone(client) || isCancelled(client)) return true;
   return !client.options.plan.isResumable && isWorkerLost(client) && faults.wasKilledDuring(client);
 }
 

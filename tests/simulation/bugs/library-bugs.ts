@@ -125,6 +125,16 @@ class KnowsNoPins extends Layer {
   }
 }
 
+class KnowsNoStreams extends Layer {
+  override handle(event: KeeperEvent, nowMs: number): void {
+    if (event.kind !== 'wanted') super.handle(event, nowMs);
+    else {
+      const revisions = event.revisions.map((wanted) => ({ ...wanted, hasOpenStreams: false }));
+      super.handle({ ...event, revisions }, nowMs);
+    }
+  }
+}
+
 class NeverAsksToBeWoken extends Layer {
   protected override bend(action: KeeperAction): KeeperAction | readonly KeeperAction[] {
     return action.kind === 'wake-at' ? [] : action;
@@ -201,6 +211,7 @@ const keepers: readonly (readonly [string, Deciders['createKeeper']])[] = [
   ['a keeper that forgets some of those who wait', (use, config) => new ForgetsSomeWaiters(use, config)],
   ['a keeper that lets requests go on too early', (use, config) => new LetsGoOnTooEarly(use, config)],
   ['a keeper that knows no pins', (use, config) => new KnowsNoPins(use, config)],
+  ['a keeper that does not know which models streams wait for', (use, config) => new KnowsNoStreams(use, config)],
   ['a keeper that never asks to be woken', (use, config) => new NeverAsksToBeWoken(use, config)],
   ['a keeper that does not hear of every load', (use, config) => new ForgetsWhatIsLoaded(use, config)],
 ];

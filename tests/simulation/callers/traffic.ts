@@ -30,11 +30,14 @@ export class Traffic {
   readonly #parts: TrafficParts;
   readonly #world: SimulatedWorld;
   readonly #sequences: Sequences;
+  readonly #callable: readonly WorldModel[];
   #callCount = 0;
 
   constructor(parts: TrafficParts) {
     this.#parts = parts;
     this.#world = parts.world;
+    // Only streams know what state to send.
+    this.#callable = parts.models.filter(({ kind }) => kind !== 'stateful');
     this.#sequences = new Sequences(parts.world.random);
     // Requests that come before anything is loaded show little.
     const { timeline, random, weather } = this.#world;
@@ -94,7 +97,7 @@ export class Traffic {
   /** A model by its name alone, with a version, or with a label. */
   #pick(): Target {
     const { random, weather } = this.#world;
-    const model = random.pick(this.#parts.models);
+    const model = random.pick(this.#callable);
     const { name, versionsMax } = model;
     if (!random.chance(weather.exactAddress)) return { model, address: name };
     const isVersion = random.chance(0.5);

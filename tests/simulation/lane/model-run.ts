@@ -34,7 +34,17 @@ export function outputsOf(
     ['by', rows.map(() => stamp)],
   ]);
   if (spec.outputs.some(({ name }) => name === 'seq')) outputs.set('seq', nextStates(inputs, spec, rows));
+  if (spec.outputs.some(({ name }) => name === 'next')) {
+    const states = int32Values(batchInput(inputs, spec, 'state').data);
+    const next = rows.map((value, row) => nextStreamState(states[row] as number, value));
+    outputs.set('sum', next).set('next', next);
+  }
   return outputs;
+}
+
+/** The state of a durable stream after a row, which it also gives as an output. */
+export function nextStreamState(state: number, value: number): number {
+  return (Math.imul(state, 31) + value) & 0x7fffffff;
 }
 
 /** Writes the wanted outputs into memory that goes to the router. */

@@ -13,6 +13,8 @@ interface RevisionRecord {
   readonly id: RevisionId;
   readonly context: ContextRecord;
   readonly models: readonly ServedModel[];
+  /** Streams waited for it when it was first wanted. */
+  readonly hasOpenStreams: boolean;
   /** As the keeper was last told. */
   bytes: number;
   phase: 'out' | 'loading' | 'in' | 'retiring' | 'unloading';
@@ -39,6 +41,9 @@ interface WaiterRecord {
   readonly deadlineAt: number;
 }
 
+/** How long streams keep other loads waiting, at most. */
+const headStartMs = 5000;
+
 export interface LibraryLimits {
   readonly budgetBytes: number;
   readonly loadsMax: number;
@@ -58,6 +63,8 @@ export interface LibraryRefereeParts {
   readonly onLost: (model: string) => void;
   /** Whether the model consists of others. */
   readonly isEnsemble: (model: ServedModel) => boolean;
+  /** Whether a durable stream holds the model. */
+  readonly isPinned: (model: ModelKey) => boolean;
   /** Which versions take requests may have changed. */
   readonly onChange: () => void;
 }
@@ -74,7 +81,10 @@ export class LibraryReferee {
   readonly #loadable = new Set<RevisionId>();
   /** What the workers of a revision held when they were last heard of. */
   readonly #resident = new Map<RevisionId, number>();
+  /** Models of which a revision was replaced or removed while it took no requests. */
+  readonly #replacedUnserved = new Set<string>();
   #wakeAt = Number.POSITIVE_INFINITY;
+  #headStartEndsAt = Number.NEGATIVE_INFINITY;
   #isEnding: boolean = false;
 
   constructor(parts: LibraryRefereeParts) {
@@ -114,7 +124,7 @@ export class LibraryReferee {
   }
 
   judge(event: KeeperEvent, actions: readonly KeeperAction[], nowMs: number): void {
-    this.#note(event);
+    this.#note(event, nowMs);
     for (const action of actions) this.#judge(action, nowMs);
     for (const [waiter, { deadlineAt, context }] of this.#waiters) {
       claim(deadlineAt > nowMs, `waiter ${waiter} for ${context} waits after its deadline`);
@@ -133,7 +143,8 @@ export class LibraryReferee {
     const revision = this.#revisionOf(key);
     claim(revision !== undefined, `a request goes to ${key}, which is forgotten`);
     const model = revision.models.find((one) => one.key === key);
-    const isHeld = revision.phase === 'retiring' && (model?.runner !== undefined || model?.answersAnyRows === true);
+    const mayContinue = model?.runner !== undefined || model?.answersAnyRows === true || this.#parts.isPinned(key);
+    const isHeld = revision.phase === 'retiring' && mayContinue;
     claim(isHeld || revision.context.serving === revision, `a request goes to ${key}, which takes none`);
   }
 
@@ -161,6 +172,11 @@ export class LibraryReferee {
     return [...this.#everUnservable].some((key) => key.startsWith(`${name}:`));
   }
 
+  /** A revision of the model was out of memory when it was replaced, so that nobody could wait for its streams. */
+  wasReplacedUnserved(name: string): boolean {
+    return this.#replacedUnserved.has(name) || this.hasLost(name);
+  }
+
   /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
   atEnd(): void {
     const { budgetBytes, hasPins } = this.#parts.limits;
@@ -176,10 +192,13 @@ export class LibraryReferee {
     }
   }
 
-  #note(event: KeeperEvent): void {
+  #note(event: KeeperEvent, nowMs: number): void {
     switch (event.kind) {
       case 'wanted':
-        for (const wanted of event.revisions) this.#wanted(wanted);
+        for (const wanted of event.revisions) {
+          this.#wanted(wanted);
+          if (wanted.hasOpenStreams) this.#headStartEndsAt = nowMs + headStartMs;
+        }
         break;
       case 'kept': {
         const context = this.#contexts.get(event.context);
@@ -187,6 +206,7 @@ export class LibraryReferee {
         break;
       }
       case 'unwanted':
+        this.#noteReplaced(this.#contextOf(event.context));
         this.#contextOf(event.context).wanted = undefined;
         break;
       case 'servable':
@@ -233,14 +253,21 @@ export class LibraryReferee {
     }
   }
 
-  #wanted({ context: name, revision: id, bytesExpected }: EventOf<'wanted'>['revisions'][number]): void {
+  #wanted(wanted: EventOf<'wanted'>['revisions'][number]): void {
+    const { context: name, revision: id, bytesExpected, hasOpenStreams } = wanted;
     const context = this.#contextOf(name);
+    this.#noteReplaced(context);
     const bytes = context.bytesMeasured ?? bytesExpected;
     const models = this.#parts.takeMade(name);
-    const revision: RevisionRecord = { id, context, models, bytes, phase: 'out', hasFailed: false };
+    const revision: RevisionRecord = { id, context, models, hasOpenStreams, bytes, phase: 'out', hasFailed: false };
     this.#revisions.set(id, revision);
     context.wanted = revision;
     context.latest = revision;
+  }
+
+  #noteReplaced({ latest, serving }: ContextRecord): void {
+    if (latest === serving) return;
+    for (const { view } of latest?.models ?? []) this.#replacedUnserved.add(view.name);
   }
 
   #account(revision: RevisionRecord, bytes: number): void {
@@ -269,7 +296,7 @@ export class LibraryReferee {
     const { context, id } = revision;
     switch (action.kind) {
       case 'load':
-        this.#judgeLoad(revision);
+        this.#judgeLoad(revision, nowMs);
         break;
       case 'serve':
         claim(
@@ -323,9 +350,10 @@ export class LibraryReferee {
   }
 
   /** What is in memory is within the budget, save for this one load; pins may take more. */
-  #judgeLoad(revision: RevisionRecord): void {
+  #judgeLoad(revision: RevisionRecord, nowMs: number): void {
     const { budgetBytes, hasPins, loadsMax } = this.#parts.limits;
     claim(revision.phase === 'out', `revision ${revision.id} is loaded while it is ${revision.phase}`);
+    this.#judgeOrder(revision, nowMs);
     const used = this.#usedBytes();
     claim(hasPins || used <= budgetBytes, `a load is added to ${used} bytes under a budget of ${budgetBytes}`);
     revision.phase = 'loading';
@@ -334,6 +362,14 @@ export class LibraryReferee {
     this.#resident.delete(revision.id);
     const loads = [...this.#revisions.values()].filter(({ phase }) => phase === 'loading').length;
     claim(loads <= loadsMax, `${loads} loads are in progress`);
+  }
+
+  /** At first, what nobody waits for is not loaded beside what streams wait for. */
+  #judgeOrder({ id, context, hasOpenStreams }: RevisionRecord, nowMs: number): void {
+    if (hasOpenStreams || nowMs >= this.#headStartEndsAt || context.isPinned) return;
+    if ([...this.#waiters.values()].some((waiter) => waiter.context === context.name)) return;
+    const ahead = [...this.#revisions.values()].find((one) => one.hasOpenStreams && one.phase === 'loading');
+    claim(ahead === undefined, `revision ${id} is loaded beside ${ahead?.id}, which streams wait for`);
   }
 
   /** What was evicted and is no longer wanted is not available any more, also while it drains. */

@@ -60,6 +60,7 @@ export function definitionOf(
     instanceGroups: [],
     placements: placements.map((priorityMax) => ({ group: name, gpu: undefined, priorityMax, threads: 0 })),
     instanceCount: placements.length,
+    warmSpares: 0,
     threads: 1,
     isSpinning: false,
     cache: cache === 'none' ? undefined : { isShared: cache === 'all' },
@@ -86,16 +87,18 @@ function versionOf(file: VersionFile, tensors: TensorChoice): ModelVersionDefini
       return { ...parts, runner: 'queue', sequencing: sequencingOf(view, file.sequences) };
     case 'decoupled':
       return { ...parts, runner: 'queue', pipeline: { concurrency: 4, isDecoupled: true } };
+    case 'stateful':
+      return { ...parts, runner: 'queue' };
     case 'plain':
       return { ...parts, runner: 'queue', ...(model.isConcurrent ? { pipeline: { concurrency: 4 } } : {}) };
   }
 }
 
 function viewOf({ model, version, policy, stamp }: VersionFile, tensors: TensorChoice): ModelView {
-  const { name, kind, isSplit } = model;
+  const { name, kind, isSplit, isResumable } = model;
   const isBatched = kind !== 'decoupled';
   const rowShape = isBatched ? [-1, 1] : [-1];
-  const outputNames = kind === 'sequence' ? ['y', 'by', 'seq'] : ['y', 'by'];
+  const outputNames = ['y', 'by', ...ownOutputs[kind]];
   return {
     name,
     version,
@@ -105,11 +108,21 @@ function viewOf({ model, version, policy, stamp }: VersionFile, tensors: TensorC
     isBatched,
     rowsMax: kind === 'ensemble' ? ensembleRowsMax : isBatched ? policy.rowsMax : 1,
     ...(isSplit ? { sharing: anyRows } : {}),
-    ...(kind === 'decoupled' ? { isDecoupled: true } : {}),
+    ...(kind === 'decoupled' ? { isDecoupled: true, ...(isResumable ? { isResumable } : {}) } : {}),
+    ...(kind === 'stateful' ? { streamStates: [{ input: 'state', output: 'next' }] } : {}),
     labels: new Map(),
     config: { stamp },
   };
 }
+
+/** What models give beside the outputs of all. */
+const ownOutputs: Readonly<Record<WorldModel['kind'], readonly string[]>> = {
+  plain: [],
+  sequence: ['seq'],
+  ensemble: [],
+  decoupled: [],
+  stateful: ['sum', 'next'],
+};
 
 function inputsOf(kind: WorldModel['kind'], { hasGroups, hasOverride }: TensorChoice): readonly TensorSpec[] {
   if (kind === 'decoupled') {
@@ -122,6 +135,7 @@ function inputsOf(kind: WorldModel['kind'], { hasGroups, hasOverride }: TensorCh
     { name: 'x', datatype: 'INT32', shape: [-1, hasGroups ? -1 : 1] },
     { name: 'text', datatype: 'BYTES', shape: [-1, 1] },
   ];
+  if (kind === 'stateful') return [...inputs, { name: 'state', datatype: 'INT32', shape: [-1, 1] }];
   const override: TensorSpec = { name: 'mode', datatype: 'INT32', shape: [1], isOptional: true, hasDefault: true };
   return hasOverride && kind === 'plain' ? [...inputs, override] : inputs;
 }

@@ -27,6 +27,10 @@ export class SimulatedRepository implements RepositorySource {
   readonly #files = new Map<number, VersionFile>();
   readonly #watchers = new Set<() => void>();
   #stampCount = 0;
+  /** What changed in folders, in order. */
+  readonly #changes: { readonly model: WorldModel; readonly atMs: number }[] = [];
+  /** By stamp: how many changes there were when its file was written. */
+  readonly #changesBefore = new Map<number, number>();
 
   constructor(world: SimulatedWorld) {
     this.#world = world;
@@ -81,6 +85,21 @@ export class SimulatedRepository implements RepositorySource {
     return file;
   }
 
+  /** What a version holds now; undefined: it is not there, or cannot be read. */
+  takeStamp(name: string, version: string): number | undefined {
+    const folder = this.#folders.get(name);
+    return folder?.isUnreadable === false ? folder.files.get(version)?.stamp : undefined;
+  }
+
+  /** When something first changed by which a revision with this file may be replaced; undefined: nothing has. */
+  changedAfter(stamp: number): number | undefined {
+    const { model } = this.mustFile(stamp);
+    const isOfRevision = (other: WorldModel): boolean =>
+      other.name === model.name || (model.isShared && other.isShared);
+    const later = this.#changes.slice(this.#changesBefore.get(stamp));
+    return later.find((change) => isOfRevision(change.model))?.atMs;
+  }
+
   /** What should be served now. */
   present(): readonly VersionFile[] {
     return [...this.#folders.values()].flatMap(({ files }) => [...files.values()]);
@@ -94,11 +113,14 @@ export class SimulatedRepository implements RepositorySource {
     for (let version = 1; version <= model.versionsMax; version++) {
       if (version === 1 || random.chance(0.7)) this.#write(folder, `${version}`);
     }
-    this.#report();
+    this.#report(model);
   }
 
   remove(name: string): void {
-    if (this.#folders.delete(name)) this.#report();
+    const folder = this.#folders.get(name);
+    if (folder === undefined) return;
+    this.#folders.delete(name);
+    this.#report(folder.model);
   }
 
   /** Writes a version anew, or adds or removes one. */
@@ -110,7 +132,7 @@ export class SimulatedRepository implements RepositorySource {
     const isRemoved = folder.files.size > 1 && folder.files.has(version) && random.chance(0.3);
     if (isRemoved) folder.files.delete(version);
     else this.#write(folder, version);
-    this.#report();
+    this.#report(folder.model);
   }
 
   /** One instance more or less; the priorities that they take may change. */
@@ -118,14 +140,14 @@ export class SimulatedRepository implements RepositorySource {
     const folder = this.#folders.get(name);
     if (folder === undefined) return;
     folder.instances = this.#instancesOf(folder.model);
-    this.#report();
+    this.#report(folder.model);
   }
 
   setUnreadable(name: string, isUnreadable: boolean): void {
     const folder = this.#folders.get(name);
     if (folder === undefined || folder.isUnreadable === isUnreadable) return;
     folder.isUnreadable = isUnreadable;
-    this.#report();
+    this.#report(folder.model);
   }
 
   /** Everything can be read from here on. */
@@ -145,6 +167,8 @@ export class SimulatedRepository implements RepositorySource {
       sequences: sequencesFor(folder.model, this.#world),
     };
     this.#files.set(file.stamp, file);
+    // The change that writes it is reported afterwards.
+    this.#changesBefore.set(file.stamp, this.#changes.length + 1);
     folder.files.set(version, file);
   }
 
@@ -158,8 +182,9 @@ export class SimulatedRepository implements RepositorySource {
     return [Number.POSITIVE_INFINITY, ...others];
   }
 
-  #report(): void {
+  #report(model: WorldModel): void {
     const { timeline, random } = this.#world;
+    this.#changes.push({ model, atMs: timeline.nowMs });
     this.#world.note(
       'repository holds',
       this.present().map(({ model, version, stamp }) => `${model.name}:${version}/${stamp}`),

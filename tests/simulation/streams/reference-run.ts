@@ -1,5 +1,5 @@
 /** The undisturbed run: what the inputs of a seed are, and what the outputs have to be. */
-import type { InputEntry } from '@millrace/core';
+import type { InputEntry, StreamModelKind } from '@millrace/core';
 import type { StreamWeather } from './stream-weather.ts';
 
 /** What an input, an output or a state holds: a number, and how large it claims to be. */
@@ -43,16 +43,19 @@ export function plannedInput(seed: number, sequence: number, weather: StreamWeat
   };
 }
 
+/** What a model makes of an input. */
+export interface ModelRun {
+  readonly outputs: readonly SimulatedValue[];
+  readonly saysLast: boolean;
+  readonly state: SimulatedValue | undefined;
+}
+
 /** What the model of a world makes of an input: the same in a worker and in the reference. */
 export function modelRun(
   model: StreamWeather['config']['model'],
   input: SimulatedValue,
   state: SimulatedValue | undefined,
-): {
-  readonly outputs: readonly SimulatedValue[];
-  readonly saysLast: boolean;
-  readonly state: SimulatedValue | undefined;
-} {
+): ModelRun {
   if (model === 'independent')
     return { outputs: [simulatedValue(mixedHash(input.value, 1), 120)], saysLast: false, state: undefined };
   if (model === 'stateful') {
@@ -71,10 +74,12 @@ export class ReferenceRun {
   readonly states: (SimulatedValue | undefined)[] = [undefined];
   /** Outputs up to the last of each input, from 0. */
   readonly outputsAfter: number[] = [0];
-  readonly #model: StreamWeather['config']['model'];
+  readonly #model: StreamModelKind;
+  readonly #run: (input: SimulatedValue, state: SimulatedValue | undefined) => ModelRun;
 
-  constructor(model: StreamWeather['config']['model']) {
+  constructor(model: StreamModelKind, run: (input: SimulatedValue, state: SimulatedValue | undefined) => ModelRun) {
     this.#model = model;
+    this.#run = run;
   }
 
   apply({ sequence, payload, isDropped }: InputEntry<SimulatedValue>): void {
@@ -83,7 +88,7 @@ export class ReferenceRun {
       if (payload !== undefined) this.outputs.push({ input: sequence, value: undefined, isLast: true });
       this.states.push(state);
     } else {
-      const run = modelRun(this.#model, payload, state);
+      const run = this.#run(payload, state);
       const isLastMarked = this.#model !== 'decoupled' || run.saysLast;
       for (const [index, { value }] of run.outputs.entries()) {
         this.outputs.push({ input: sequence, value, isLast: isLastMarked && index === run.outputs.length - 1 });

@@ -1,15 +1,36 @@
 /** A client that follows the protocol: it sends inputs within its credit, handles outputs in order, and resumes. */
 import type { FlowCredit, LinkFrame, StreamError } from '@millrace/core';
-import { plannedInput, type SimulatedValue } from './reference-run.ts';
+import type { SimulationRandom } from '../world/random.ts';
+import type { Timeline } from '../world/timeline.ts';
+import type { PlannedInput, SimulatedValue } from './reference-run.ts';
 import type { ConnectionEnd, SimulatedConnection } from './simulated-connection.ts';
-import type { StreamWorld } from './stream-world.ts';
+import type { StreamReferee } from './stream-referee.ts';
+import type { StreamWeather } from './stream-weather.ts';
 
 type ServerFrame = LinkFrame<SimulatedValue>;
 type OutputFrame = ServerFrame & { kind: 'output' };
 
+/** The world as a client sees it. */
+export interface ClientSurroundings {
+  readonly timeline: Timeline;
+  readonly random: SimulationRandom;
+  readonly weather: Pick<
+    StreamWeather,
+    'clients' | 'consumeMsMax' | 'inputs' | 'isUnordered' | 'outputCredit' | 'outputCreditBytes'
+  >;
+  readonly referee: Pick<StreamReferee, 'checkEnded' | 'checkReceived' | 'fail'>;
+  planned(sequence: number): PlannedInput;
+  /** How long a client waits after an input that it sent. */
+  inputPauseMs(): number;
+  /** Undefined: there is no such stream any more. */
+  connect(client: SimulatedClient, resumeAfter: number): SimulatedConnection | undefined;
+  /** Why a client whose link is closed with this error does nothing more; undefined: it connects again. */
+  outcomeOf(error: StreamError): string | undefined;
+}
+
 export class SimulatedClient implements ConnectionEnd<ServerFrame> {
   readonly id: number;
-  readonly #world: StreamWorld;
+  readonly #world: ClientSurroundings;
   #connection: SimulatedConnection | undefined;
   #isOpened: boolean = false;
   /** Frames of this connection that are not handled yet. */
@@ -23,11 +44,12 @@ export class SimulatedClient implements ConnectionEnd<ServerFrame> {
   /** The output that the last credit counts from, and bytes received after it. */
   #creditFrom = 0;
   #isHandling: boolean = false;
+  #isPausing: boolean = false;
   #superseded = 0;
   /** Why it does nothing more; undefined: it goes on. */
   outcome: string | undefined;
 
-  constructor(id: number, world: StreamWorld) {
+  constructor(id: number, world: ClientSurroundings) {
     this.id = id;
     this.#world = world;
   }
@@ -89,6 +111,8 @@ export class SimulatedClient implements ConnectionEnd<ServerFrame> {
       this.#stop('output-expired');
     }
     if (error?.code === 'invalid-request') referee.fail(`a client within the protocol was refused: ${error.message}`);
+    const outcome = error && this.#world.outcomeOf(error);
+    if (outcome !== undefined) this.#stop(outcome);
     this.#world.timeline.after(random.integer(1, this.#superseded > 3 ? 3_000 : 500), () => this.connect());
   }
 
@@ -106,20 +130,34 @@ export class SimulatedClient implements ConnectionEnd<ServerFrame> {
   }
 
   #sendInputs(): void {
-    const { seed, weather } = this.#world;
+    if (this.#isPausing || !this.#isOpened) return;
+    const { weather } = this.#world;
     let bytes = 0;
-    const bytesOf = (sequence: number): number => plannedInput(seed, sequence, weather).payload?.byteLength ?? 0;
+    const bytesOf = (sequence: number): number => this.#world.planned(sequence).payload?.byteLength ?? 0;
     for (let sequence = this.#accepted + 1; sequence <= this.#sentInput; sequence++) bytes += bytesOf(sequence);
     while (this.#sentInput < Math.min(weather.inputs, this.#creditTo)) {
       bytes += bytesOf(this.#sentInput + 1);
       if (bytes > this.#creditBytes) return;
       this.#sentInput += 1;
       this.#sendInput(this.#sentInput);
+      const pauseMs = this.#world.inputPauseMs();
+      if (pauseMs > 0) {
+        this.#pauseInputs(pauseMs);
+        return;
+      }
     }
   }
 
+  #pauseInputs(ms: number): void {
+    this.#isPausing = true;
+    this.#world.timeline.after(ms, () => {
+      this.#isPausing = false;
+      this.#sendInputs();
+    });
+  }
+
   #sendInput(sequence: number): void {
-    const input = plannedInput(this.#world.seed, sequence, this.#world.weather);
+    const input = this.#world.planned(sequence);
     this.#connection?.toServer({ kind: 'input', input: { sequence, ...input, deadlineAt: Number.POSITIVE_INFINITY } });
   }
 

@@ -5,6 +5,9 @@ import type { Timeline } from '../world/timeline.ts';
 import type { SimulatedValue } from './reference-run.ts';
 import type { StreamWeather } from './stream-weather.ts';
 
+/** How the connections of a world behave. */
+export type ConnectionWeather = Pick<StreamWeather, 'faultsUntil' | 'isUnordered' | 'linkMsMax' | 'lossShare'>;
+
 export type ClientFrame =
   | { readonly kind: 'input'; readonly input: ArrivedInput<SimulatedValue> }
   | { readonly kind: 'acknowledge'; readonly output: number; readonly credit: FlowCredit }
@@ -17,22 +20,29 @@ export interface ConnectionEnd<Frame> {
   onClosed(connection: SimulatedConnection, error: StreamError | undefined): void;
 }
 
+/** The end of the router, which hears what the transport has taken. */
+export interface ServerEnd extends ConnectionEnd<ClientFrame> {
+  onTaken(connection: SimulatedConnection, output: number): void;
+}
+
 export class SimulatedConnection {
   readonly id: number;
   readonly client: ConnectionEnd<LinkFrame<SimulatedValue>>;
-  readonly server: ConnectionEnd<ClientFrame>;
+  readonly server: ServerEnd;
   readonly #timeline: Timeline;
   readonly #random: SimulationRandom;
-  readonly #weather: StreamWeather;
+  readonly #weather: ConnectionWeather;
   #isOpen: boolean = true;
+  /** Outputs that were sent and have not arrived. */
+  unsentOutputs = 0;
   #toClientAt = 0;
   #toServerAt = 0;
 
   constructor(
     id: number,
     client: ConnectionEnd<LinkFrame<SimulatedValue>>,
-    server: ConnectionEnd<ClientFrame>,
-    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: StreamWeather },
+    server: ServerEnd,
+    parts: { readonly timeline: Timeline; readonly random: SimulationRandom; readonly weather: ConnectionWeather },
   ) {
     this.id = id;
     this.client = client;
@@ -48,8 +58,13 @@ export class SimulatedConnection {
 
   toClient(frame: LinkFrame<SimulatedValue>): void {
     this.#toClientAt = this.#inOrder(this.#toClientAt);
+    if (frame.kind === 'output') this.unsentOutputs += 1;
     this.#timeline.at(this.#toClientAt, () => {
-      if (this.#isOpen) this.client.onFrame(this, frame);
+      if (!this.#isOpen) return;
+      this.client.onFrame(this, frame);
+      if (frame.kind !== 'output') return;
+      this.unsentOutputs -= 1;
+      this.server.onTaken(this, frame.output.sequence);
     });
   }
 

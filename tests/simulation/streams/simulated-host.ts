@@ -3,12 +3,12 @@ import type { LinkFrame, StreamError, StreamMachineAction, StreamMachineEvent } 
 import type { Appointment } from '../world/timeline.ts';
 import type { BentMachine } from './bent-machine.ts';
 import type { SimulatedValue } from './reference-run.ts';
-import type { ClientFrame, ConnectionEnd, SimulatedConnection } from './simulated-connection.ts';
+import type { ClientFrame, ServerEnd, SimulatedConnection } from './simulated-connection.ts';
 import type { JournalOwner, SimulatedLog } from './simulated-journal.ts';
 import { SimulatedSteps } from './simulated-steps.ts';
 import type { StreamWorld } from './stream-world.ts';
 
-export class SimulatedHost implements JournalOwner, ConnectionEnd<ClientFrame> {
+export class SimulatedHost implements JournalOwner, ServerEnd {
   readonly id: number;
   readonly #world: StreamWorld;
   readonly #steps: SimulatedSteps;
@@ -58,6 +58,10 @@ export class SimulatedHost implements JournalOwner, ConnectionEnd<ClientFrame> {
       if (isHeard) this.#world.referee.noteCancelled();
       this.handle({ kind: 'cancelled', link, message: 'the client cancelled the stream' });
     }
+  }
+
+  onTaken(connection: SimulatedConnection, output: number): void {
+    this.handle({ kind: 'taken', link: connection.id, output, credit: undefined });
   }
 
   onClosed(connection: SimulatedConnection, _error: StreamError | undefined): void {
@@ -149,7 +153,9 @@ export class SimulatedHost implements JournalOwner, ConnectionEnd<ClientFrame> {
   }
 
   #send(link: number, frame: LinkFrame<SimulatedValue>): void {
-    this.#connections.get(link)?.toClient(frame);
+    const connection = this.#connections.get(link);
+    connection?.toClient(frame);
+    this.#world.referee.checkUnsent(connection?.unsentOutputs ?? 0);
     if (frame.kind === 'ended' && this.#current === link) this.#current = undefined;
   }
 }

@@ -221,5 +221,6 @@ export const streamBugs: ReadonlyMap<string, StreamBug> = new Map<string, Stream
   ['grants a step no further outputs', neverGrantsMore()],
   ['takes every death of a worker for poison', countsEveryDeath()],
   ['keeps outputs without a limit', { config: { retainedOutputsMax: 10_000, retainedBytesMax: 1_000_000 } }],
+  ['sends more than the transport takes', { config: { unsentOutputsMax: 10_000, unsentBytesMax: 1_000_000 } }],
   ['checkpoints too rarely to bound its log', { config: { staleEntriesMin: 10_000, staleBytesMin: 10_000_000 } }],
 ]);

@@ -5,6 +5,7 @@
 import {
   type CheckpointEntry,
   type EndingEntry,
+  type InputEntry,
   type LinkFrame,
   type OutputEntry,
   resolveStreamMachineConfig,
@@ -14,19 +15,22 @@ import {
   type StreamMachineCounts,
   type StreamMachineEvent,
 } from '@millrace/core';
-import { plannedInput, ReferenceRun, type SimulatedValue } from './reference-run.ts';
-import type { StreamWeather } from './stream-weather.ts';
+import { ReferenceRun, type SimulatedValue } from './reference-run.ts';
+import type { StreamScript } from './stream-script.ts';
 
 export class RuleBroken extends Error {}
 
 export class StreamReferee {
-  readonly seed: number;
-  readonly weather: StreamWeather;
+  readonly #script: StreamScript;
   readonly reference: ReferenceRun;
   readonly #config: StreamMachineConfig;
   #durableInputs = 0;
   readonly #durableOutputs: OutputEntry<SimulatedValue>[] = [];
   #ending: EndingEntry | undefined;
+  readonly #dropped = new Set<number>();
+  /** The input of the last checkpoint. */
+  #checkpointed = 0;
+  #newestRouter = 0;
   #lastNumber = 0;
   #acknowledged = 0;
   #isCancelled: boolean = false;
@@ -41,12 +45,16 @@ export class StreamReferee {
   readonly #firstCounts = new Map<number, StreamMachineCounts>();
   readonly #seen: Map<string, number>;
 
-  constructor(seed: number, weather: StreamWeather, seen: Map<string, number>) {
-    this.seed = seed;
-    this.weather = weather;
-    this.#config = resolveStreamMachineConfig(weather.config);
-    this.reference = new ReferenceRun(weather.config.model);
+  constructor(script: StreamScript, seen: Map<string, number>) {
+    this.#script = script;
+    this.#config = resolveStreamMachineConfig(script.config);
+    this.reference = new ReferenceRun(script.config.model, (input, state) => script.run(input, state));
     this.#seen = seen;
+  }
+
+  /** The number of the last entry that is known to be durable. */
+  get lastNumber(): number {
+    return this.#lastNumber;
   }
 
   get ending(): EndingEntry | undefined {
@@ -58,7 +66,7 @@ export class StreamReferee {
   }
 
   noteAcknowledged(output: number): void {
-    if (this.weather.isAcknowledging) this.#acknowledged = Math.max(this.#acknowledged, output);
+    if (this.#script.isAcknowledging) this.#acknowledged = Math.max(this.#acknowledged, output);
   }
 
   noteCancelled(): void {
@@ -75,21 +83,26 @@ export class StreamReferee {
   }
 
   noteAction(router: number, action: StreamMachineAction<SimulatedValue>): void {
+    this.#newestRouter = Math.max(this.#newestRouter, router);
     this.#see(action.kind === 'send' ? `send ${action.frame.kind}` : action.kind);
     if (action.kind === 'append' && action.entry.kind === 'input' && action.entry.payload?.isHeard === false) {
       this.fail(`input ${action.entry.sequence} of a link that no longer counts was applied`);
     }
     if (action.kind === 'run') {
       this.#steps.set(`${router} ${action.step}`, { input: action.input.sequence, isAlone: action.isAlone });
-      this.#checkRun(action);
+      this.checkRun(action.input, action.state, router < this.#newestRouter);
     }
     if (action.kind === 'close-link') {
-      this.#see(`close-link ${action.error.code}`);
-      if (this.#closedLinks.has(action.link)) this.fail('a link is closed twice');
-      this.#closedLinks.add(action.link);
+      this.noteClosed(action.link, action.error.code);
     }
-    if (action.kind === 'send') this.#checkSent(action.link, action.frame);
+    if (action.kind === 'send') this.checkSent(action.link, action.frame);
     if (action.kind === 'finished' && this.#ending === undefined) this.fail('a stream without an ending is removed');
+  }
+
+  noteClosed(link: number, code: string): void {
+    this.#see(`close-link ${code}`);
+    if (this.#closedLinks.has(link)) this.fail('a link is closed twice');
+    this.#closedLinks.add(link);
   }
 
   /** An entry was added to the log. */
@@ -103,11 +116,14 @@ export class StreamReferee {
         break;
       case 'input': {
         if (entry.sequence !== this.#durableInputs + 1) this.fail(`input ${entry.sequence} is journaled out of order`);
-        const planned = plannedInput(this.seed, entry.sequence, this.weather);
+        const planned = this.#script.planned(entry.sequence);
         if (planned.payload?.value !== entry.payload?.value || planned.isLast !== entry.isLast) {
           this.fail(`input ${entry.sequence} is journaled with other contents`);
         }
-        if (entry.isDropped) this.#see('input dropped');
+        if (entry.isDropped) {
+          this.#see('input dropped');
+          this.#dropped.add(entry.sequence);
+        }
         this.#durableInputs += 1;
         this.reference.apply(entry);
         break;
@@ -118,6 +134,7 @@ export class StreamReferee {
         break;
       case 'checkpoint':
         this.#checkCheckpoint(entry);
+        this.#checkpointed = entry.input;
         break;
       case 'ending':
         this.#ending = entry;
@@ -139,7 +156,7 @@ export class StreamReferee {
       const output = outputs[outputs.length - count] as OutputEntry<SimulatedValue>;
       bytes += output.payload?.byteLength ?? 0;
       const isInRetention = count <= retainedOutputsMax && (count === 1 || bytes <= retainedBytesMax);
-      const isNeeded = this.weather.isAcknowledging ? output.sequence > this.#acknowledged : isInRetention;
+      const isNeeded = this.#script.isAcknowledging ? output.sequence > this.#acknowledged : isInRetention;
       if (isNeeded && !kept.has(output.sequence)) this.fail(`output ${output.sequence} was trimmed too early`);
     }
   }
@@ -170,6 +187,54 @@ export class StreamReferee {
     this.#bound('log entries', counts.logEntries, 4 * entriesNeeded + config.staleEntriesMin + 32);
   }
 
+  /** Outputs that a transport was given and has not taken. */
+  checkUnsent(outputs: number): void {
+    this.#bound('unsent outputs', outputs, this.#config.unsentOutputsMax);
+  }
+
+  /** A client is told that the inputs up to this one are durable. */
+  checkAccepted(input: number): void {
+    if (input > this.#durableInputs) this.fail(`input ${input} is accepted before it is durable`);
+  }
+
+  /** A frame goes to a link. */
+  checkSent(link: number, frame: LinkFrame<SimulatedValue>): void {
+    if (this.#closedLinks.has(link)) this.fail(`a closed link is sent ${frame.kind}`);
+    if (this.#endedLinks.has(link)) this.fail(`${frame.kind} follows ended`);
+    if (frame.kind === 'opened' || frame.kind === 'accepted') {
+      this.checkAccepted(frame.acceptedInput);
+    } else if (frame.kind === 'output') {
+      if (frame.output.sequence > this.#durableOutputs.length)
+        this.fail(`output ${frame.output.sequence} is sent before it is durable`);
+    } else if (frame.kind === 'ended') {
+      this.#endedLinks.add(link);
+      const ending = this.#ending;
+      if (ending === undefined) this.fail('ended is sent before it is durable');
+      if (
+        ending.outcome !== frame.outcome ||
+        ending.error?.code !== frame.error?.code ||
+        ending.outputs !== frame.outputs
+      ) {
+        this.fail('ended differs from what is durable');
+      }
+    }
+  }
+
+  /** A step begins. `isReplaced`: another router has taken the stream over, of whose checkpoints this one does not know. */
+  checkRun(input: InputEntry<SimulatedValue>, state: SimulatedValue | undefined, isReplaced: boolean = false): void {
+    const isDropped = input.isDropped || this.#dropped.has(input.sequence);
+    if (isDropped || input.payload === undefined) this.fail(`input ${input.sequence} is run, and is not to be`);
+    if (!isReplaced && input.sequence <= this.#checkpointed) {
+      this.fail(`input ${input.sequence} is run after a checkpoint behind it`);
+    }
+    const before = this.reference.states[input.sequence - 1];
+    // The input before may not be durable yet; then its output will tell.
+    if (input.sequence - 1 > this.#durableInputs) return;
+    if (this.#script.isDivergent) return;
+    if (before?.value !== state?.value)
+      this.fail(`input ${input.sequence} runs with another state than after input ${input.sequence - 1}`);
+  }
+
   /** An output arrived at a client. */
   checkReceived(output: OutputEntry<SimulatedValue>): void {
     const durable = this.#durableOutputs[output.sequence - 1];
@@ -186,12 +251,12 @@ export class StreamReferee {
   }
 
   /** The world is over. */
-  checkEnd(outcomes: readonly (string | undefined)[], isRemoved: boolean): void {
+  checkEnd(outcomes: readonly (string | undefined)[], mayMissEnd: boolean, isRemoved: boolean): void {
     for (const [id, outcome] of outcomes.entries()) {
       if (outcome === undefined) this.fail(`client ${id} waits for ever`);
       this.#see(`client: ${outcome}`);
-      const mayMiss = outcomes.length > 1 || this.weather.timeToLiveMs < 3_600_000;
-      if (outcome === 'stream-not-found' && !mayMiss) this.fail('the stream was removed before its client saw the end');
+      if (outcome === 'stream-not-found' && !mayMissEnd)
+        this.fail('the stream was removed before its client saw the end');
     }
     if (this.#ending === undefined) this.fail('the stream has no ending');
     if (!isRemoved) this.fail('the log of an ended stream is kept for ever');
@@ -203,29 +268,6 @@ export class StreamReferee {
 
   #bound(name: string, count: number, max: number): void {
     if (count > max) this.fail(`${name}: ${count}, at most ${max} are allowed`);
-  }
-
-  #checkSent(link: number, frame: LinkFrame<SimulatedValue>): void {
-    if (this.#closedLinks.has(link)) this.fail(`a closed link is sent ${frame.kind}`);
-    if (this.#endedLinks.has(link)) this.fail(`${frame.kind} follows ended`);
-    if (frame.kind === 'opened' || frame.kind === 'accepted') {
-      if (frame.acceptedInput > this.#durableInputs)
-        this.fail(`input ${frame.acceptedInput} is accepted before it is durable`);
-    } else if (frame.kind === 'output') {
-      if (frame.output.sequence > this.#durableOutputs.length)
-        this.fail(`output ${frame.output.sequence} is sent before it is durable`);
-    } else if (frame.kind === 'ended') {
-      this.#endedLinks.add(link);
-      const ending = this.#ending;
-      if (ending === undefined) this.fail('ended is sent before it is durable');
-      if (
-        ending.outcome !== frame.outcome ||
-        ending.error?.code !== frame.error?.code ||
-        ending.outputs !== frame.outputs
-      ) {
-        this.fail('ended differs from what is durable');
-      }
-    }
   }
 
   #checkOutput(entry: OutputEntry<SimulatedValue>): void {
@@ -254,33 +296,16 @@ export class StreamReferee {
     if (entry.acknowledgedOutput > this.#acknowledged) this.fail('a checkpoint acknowledges what no client has');
   }
 
-  #checkRun({ input, state, step }: StreamMachineAction<SimulatedValue> & { kind: 'run' }): void {
-    if (input.isDropped || input.payload === undefined) this.fail(`step ${step} runs an input that is not to be run`);
-    const before = this.reference.states[input.sequence - 1];
-    // The input before may not be durable yet; then its output will tell.
-    if (input.sequence - 1 > this.#durableInputs) return;
-    if (this.weather.isDivergent) return;
-    if (before?.value !== state?.value)
-      this.fail(`input ${input.sequence} runs with another state than after input ${input.sequence - 1}`);
-  }
-
   #checkEnding({ outcome, error, outputs }: EndingEntry): void {
-    const { weather } = this;
-    const code = error?.code ?? '';
     if (outcome === 'done') {
       if (outputs < this.reference.outputs.length) this.fail('a stream is done before all inputs are answered');
       return;
     }
-    const mayEnd: Readonly<Record<string, boolean>> = {
-      cancelled: this.#isCancelled || weather.leavesAt < Number.POSITIVE_INFINITY || weather.clients > 1,
-      'inference-failed': weather.failingInput > 0,
-      'journal-full': weather.logEntriesMax < Number.POSITIVE_INFINITY,
-      'model-unloaded': weather.modelLostAt < Number.POSITIVE_INFINITY,
-      'poison-request': [...this.#suspectDeaths.values()].some((deaths) => deaths >= this.#config.suspectDeathsMax),
-      'replay-diverged': weather.isDivergent,
-      'stream-expired': weather.timeToLiveMs < 3_600_000,
-      'worker-lost': !this.#config.isResumable,
-    };
-    if (mayEnd[code] !== true) this.fail(`the stream ends ${outcome}: ${code}, for no reason: ${error?.message}`);
+    const code = error?.code ?? '';
+    const isDeadly = [...this.#suspectDeaths.values()].some((deaths) => deaths >= this.#config.suspectDeathsMax);
+    const isExpected = (code === 'cancelled' && this.#isCancelled) || (code === 'poison-request' && isDeadly);
+    if (!isExpected && !this.#script.mayEnd(code)) {
+      this.fail(`the stream ends ${outcome}: ${code}, for no reason: ${error?.message}`);
+    }
   }
 }

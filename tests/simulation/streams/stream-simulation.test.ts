@@ -21,6 +21,7 @@ const sights = [
   'draining',
   'ended cancelled cancelled',
   'ended done',
+  'ended expired stream-expired',
   'ended failed poison-request',
   'ended failed worker-lost',
   'finished',

@@ -1,9 +1,9 @@
 /** What a seed decides about a world with one durable stream: its model, its clients, and what goes wrong. */
-import type { StreamMachineConfig } from '@millrace/core';
+import type { StreamMachineConfig, StreamModelKind } from '@millrace/core';
 import type { SimulationRandom } from '../world/random.ts';
 
 export interface StreamWeather {
-  readonly config: Partial<StreamMachineConfig>;
+  readonly config: Partial<StreamMachineConfig> & { readonly model: StreamModelKind };
   readonly inputs: number;
   /** The client ends its inputs by one without a payload. */
   readonly hasBareEnd: boolean;
@@ -63,6 +63,8 @@ export function streamWeatherOf(random: SimulationRandom): StreamWeather {
       latenessMsMax: random.chance(0.5) ? 100 : never,
       retainedOutputsMax: random.integer(2, 20),
       retainedBytesMax: random.integer(200, 2_000),
+      unsentOutputsMax: 3,
+      unsentBytesMax: 300,
       stepsMax: random.integer(1, 4),
       outputsAheadMax: random.integer(1, 4),
       checkpointInputsMax: random.integer(1, 6),

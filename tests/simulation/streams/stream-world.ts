@@ -3,12 +3,13 @@ import type { OpeningEntry, StreamMachineAction, StreamMachineEvent } from '@mil
 import { SimulationRandom } from '../world/random.ts';
 import { Timeline } from '../world/timeline.ts';
 import { BentMachine, type StreamBug } from './bent-machine.ts';
-import type { SimulatedValue } from './reference-run.ts';
-import { SimulatedClient } from './simulated-client.ts';
+import type { PlannedInput, SimulatedValue } from './reference-run.ts';
+import { type ClientSurroundings, SimulatedClient } from './simulated-client.ts';
 import { SimulatedConnection } from './simulated-connection.ts';
 import { SimulatedHost } from './simulated-host.ts';
 import { SimulatedJournal } from './simulated-journal.ts';
 import { RuleBroken, StreamReferee } from './stream-referee.ts';
+import { type StreamScript, streamScriptOf } from './stream-script.ts';
 import { type StreamWeather, streamWeatherOf } from './stream-weather.ts';
 
 export interface StreamSimulation {
@@ -24,7 +25,7 @@ const eventsMax = 100_000;
 /** The latest time at which a world may still change: everything has expired long before. */
 const timeMaxMs = 10_000_000;
 
-export class StreamWorld {
+export class StreamWorld implements ClientSurroundings {
   readonly seed: number;
   readonly timeline = new Timeline();
   readonly random: SimulationRandom;
@@ -34,6 +35,7 @@ export class StreamWorld {
   readonly clients: SimulatedClient[] = [];
   readonly seen = new Map<string, number>();
   readonly trace: string[] = [];
+  readonly #script: StreamScript;
   readonly #bug: StreamBug;
   readonly #isTraced: boolean;
   #hosts: SimulatedHost[] = [];
@@ -47,7 +49,8 @@ export class StreamWorld {
     this.#isTraced = isTraced;
     this.weather = streamWeatherOf(new SimulationRandom(seed));
     this.random = new SimulationRandom(seed ^ 0x5eed);
-    this.referee = new StreamReferee(seed, this.weather, this.seen);
+    this.#script = streamScriptOf(seed, this.weather);
+    this.referee = new StreamReferee(this.#script, this.seen);
     this.journal = new SimulatedJournal({
       timeline: this.timeline,
       random: this.random,
@@ -95,6 +98,7 @@ export class StreamWorld {
     }
     this.referee.checkEnd(
       this.clients.map(({ outcome }) => outcome),
+      weather.clients > 1 || weather.timeToLiveMs < 3_600_000,
       this.journal.isRemoved,
     );
   }
@@ -111,6 +115,19 @@ export class StreamWorld {
       else if (connection.isOpen) host.attach(connection, resumeAfter);
     });
     return connection;
+  }
+
+  planned(sequence: number): PlannedInput {
+    return this.#script.planned(sequence);
+  }
+
+  inputPauseMs(): number {
+    return 0;
+  }
+
+  /** Whatever a link is closed with, the stream can be resumed. */
+  outcomeOf(): undefined {
+    return undefined;
   }
 
   /** A router that starts takes over the streams that nobody owns. */

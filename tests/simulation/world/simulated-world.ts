@@ -7,10 +7,15 @@ import { type Weather, weatherFrom } from './weather.ts';
 /** Far from any seed that somebody asks for. */
 const rareSeedOffset = 1_000_000_007;
 const timerSeedOffset = 2_000_000_011;
+const streamSeedOffset = 4_000_000_007;
 
 /** What a seed has in store, without a simulation of it. */
 export function weatherOf(seed: number): Weather {
-  return weatherFrom(new SimulationRandom(seed), new SimulationRandom(seed + rareSeedOffset));
+  return weatherFrom(
+    new SimulationRandom(seed),
+    new SimulationRandom(seed + rareSeedOffset),
+    new SimulationRandom(seed + streamSeedOffset),
+  );
 }
 
 /** What everything in a simulation shares: time, chance, the facts that nobody tells the router, and the record of it all. */
@@ -18,10 +23,12 @@ export class SimulatedWorld {
   readonly timeline = new Timeline();
   readonly truth = new Truth();
   readonly random: SimulationRandom;
+  /** For durable streams: worlds without them stay as they were. */
+  readonly streamRandom: SimulationRandom;
   readonly weather: Weather;
   readonly clock: SimulatedClock;
   /** From here on nothing breaks any more that a request does not break, so that everything can come to rest. */
-  isCalm: boolean = false;
+  calmAtMs = Number.POSITIVE_INFINITY;
   /** The router was told to end. */
   isEnding: boolean = false;
   /** The first rule that was broken. */
@@ -33,10 +40,15 @@ export class SimulatedWorld {
 
   constructor(seed: number, isTraced: boolean) {
     this.random = new SimulationRandom(seed);
-    this.weather = weatherFrom(this.random, new SimulationRandom(seed + rareSeedOffset));
+    this.streamRandom = new SimulationRandom(seed + streamSeedOffset);
+    this.weather = weatherFrom(this.random, new SimulationRandom(seed + rareSeedOffset), this.streamRandom);
     const { earlyTimer } = this.weather;
     this.clock = new SimulatedClock(this.timeline, new SimulationRandom(seed + timerSeedOffset), earlyTimer);
     this.trace = isTraced ? [] : undefined;
+  }
+
+  get isCalm(): boolean {
+    return this.nowMs >= this.calmAtMs;
   }
 
   get nowMs(): number {

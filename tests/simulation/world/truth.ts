@@ -58,12 +58,23 @@ export class Truth {
     for (const question of questions) this.#lost.add(question);
   }
 
+  /** Whether a run of the question has failed, or a worker ended with it. */
+  hasFailed(question: number): boolean {
+    return this.#failed.has(question);
+  }
+
+  hasFailedOrLost(question: number): boolean {
+    return this.#lost.has(question) || this.#failed.has(question);
+  }
+
   /** Nobody is refused for a run that never failed, and nobody for what only others did. */
   claimJust(question: number, code: ErrorCode, isConcurrent: boolean): void {
-    if (code === 'inference-failed') claim(this.#failed.has(question), `no run of question ${question} has failed`);
+    if (code === 'inference-failed') claim(this.hasFailed(question), `no run of question ${question} has failed`);
     if (code === 'poison-request' || code === 'run-time-limit' || code === 'worker-lost') {
-      const isLost = this.#lost.has(question) || this.#failed.has(question);
-      claim(isLost, `question ${question} is refused as ${code}, but no worker ended or refused to run it`);
+      claim(
+        this.hasFailedOrLost(question),
+        `question ${question} is refused as ${code}, but no worker ended or refused to run it`,
+      );
     }
     if (!isConcurrent || (code !== 'poison-request' && code !== 'run-time-limit')) return;
     const isGuilty = this.#natures.has(question) || this.#unlucky.has(question);

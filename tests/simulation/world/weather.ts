@@ -6,8 +6,11 @@ import {
   type SchedulerConfig,
 } from '@millrace/core';
 import type { SimulationRandom } from './random.ts';
+import { type StreamHostWeather, streamHostWeatherFrom } from './stream-host-weather.ts';
 
 export const mebibyte: number = 1024 * 1024;
+/** Worlds with durable streams. */
+const streamsShare = 0.35;
 
 /** The limits of the scheduler that differ from seed to seed. */
 export interface WorldLimits
@@ -106,15 +109,19 @@ export interface Weather {
   readonly timedQueue: number;
   readonly boundedLevel: number;
   readonly queueTimeoutRequest: number;
+  /** The bits of the models that streams of an earlier process wait for at the start. */
+  readonly streamedModels: number;
   /** One request in so many must not share a batch; 0: none. */
   readonly aloneEvery: number;
+  /** Undefined: no durable streams. */
+  readonly streams: StreamHostWeather | undefined;
 }
 
 /**
  * What only some worlds have is drawn from a stream of its own: the others stay as they were, and with them the seeds that
  * are known to find something.
  */
-export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): Weather {
+export function weatherFrom(random: SimulationRandom, rare: SimulationRandom, streams: SimulationRandom): Weather {
   const trouble = (probabilityMax: number): number => (random.chance(0.5) ? random.next() * probabilityMax : 0);
   const weather: Weather = {
     limits: {
@@ -200,9 +207,13 @@ export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): W
     boundedLevel: trouble(0.2),
     queueTimeoutRequest: trouble(0.3),
     aloneEvery: 0,
+    streamedModels: 0,
+    streams: streams.chance(streamsShare) ? streamHostWeatherFrom(streams) : undefined,
   };
   if (rare.chance(0.12)) return { ...weather, ...crowd };
-  return rare.chance(0.25) ? { ...weather, aloneEvery: rare.integer(2, 6) } : weather;
+  const aloneEvery = rare.chance(0.25) ? rare.integer(2, 6) : 0;
+  const streamedModels = rare.chance(0.2) ? rare.integer(1, 15) : 0;
+  return { ...weather, aloneEvery, streamedModels };
 }
 
 /** Two models that contend for their workers, and nothing else: how they share shows only over many batches. */
@@ -239,4 +250,5 @@ const crowd: Partial<Weather> = {
   delayingModel: 0,
   deadlineRequest: 0,
   earlyEnd: 0,
+  streams: undefined,
 };

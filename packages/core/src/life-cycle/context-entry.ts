@@ -21,6 +21,7 @@ export class RevisionEntry {
   readonly id: RevisionId;
   readonly context: ContextEntry;
   readonly isRetried: boolean;
+  readonly hasOpenStreams: boolean;
   readonly members: readonly MemberEntry[];
   readonly #onState: (revision: RevisionEntry) => void;
   #state: RevisionState = 'queued';
@@ -52,6 +53,7 @@ export class RevisionEntry {
     this.id = wanted.revision;
     this.context = context;
     this.isRetried = wanted.isRetried;
+    this.hasOpenStreams = wanted.hasOpenStreams;
     this.bytes = context.bytesMeasured ?? wanted.bytesExpected;
     this.members = wanted.versions.map((name) => ({ ...name, report: 'none', reason: '', isFinal: false }));
     this.#onState = onState;

@@ -16,8 +16,8 @@ export type GroupEvent =
   | { readonly kind: 'model-joined'; readonly model: ModelKey }
   /** The model is not needed any more, and none of its requests waits or runs. */
   | { readonly kind: 'model-left'; readonly model: ModelKey }
-  /** The process accepts loads from now on. */
-  | { readonly kind: 'worker-started'; readonly worker: WorkerId }
+  /** The process accepts loads from now on. `inUse`: models that requests wait for, which are loaded first. */
+  | { readonly kind: 'worker-started'; readonly worker: WorkerId; readonly inUse: readonly ModelKey[] }
   | { readonly kind: 'loaded'; readonly worker: WorkerId; readonly model: ModelKey }
   | {
       readonly kind: 'load-failed';

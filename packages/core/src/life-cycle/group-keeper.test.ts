@@ -10,6 +10,8 @@ const { pauseMs: restartMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
 /** A group keeper with its clock; jitter is 0, which gives the shortest pauses. Starts are answered at once. */
 class GroupHarness {
   now = 1000;
+  /** Models that requests wait for. */
+  inUse: readonly string[] = [];
   readonly keeper: GroupKeeper;
   #lastWorker = 0;
 
@@ -29,7 +31,9 @@ class GroupHarness {
     this.keeper.handle(event, this.now);
     const actions = this.keeper.takeActions();
     const further = actions.flatMap((action) =>
-      action.kind === 'start-worker' ? this.tell({ kind: 'worker-started', worker: action.worker }) : [],
+      action.kind === 'start-worker'
+        ? this.tell({ kind: 'worker-started', worker: action.worker, inUse: this.inUse })
+        : [],
     );
     return [...actions.map(textOf), ...further];
   }
@@ -388,4 +392,13 @@ test('a load that hangs after its model left is still limited', () => {
   group.tell({ kind: 'model-joined', model: 'a' });
   group.tell({ kind: 'model-left', model: 'a' });
   expect(withoutWakes(group.after(loadMsMax))).toEqual(['kill 1']);
+});
+
+test('the successor of a worker loads first what requests wait for', () => {
+  const harness = new GroupHarness(['a', 'b', 'c']);
+  expect(harness.resize(1)).toEqual(expect.arrayContaining(['load 1 a', 'load 1 b', 'load 1 c']));
+  for (const model of ['a', 'b', 'c']) harness.loaded(1, model);
+  harness.inUse = ['c', 'gone'];
+  harness.exited(1, 1);
+  expect(harness.after(0).filter((action) => action.startsWith('load'))).toEqual(['load 1 c', 'load 1 a', 'load 1 b']);
 });

@@ -53,7 +53,7 @@ export class GroupKeeper {
         this.#leave(event.model);
         break;
       case 'worker-started':
-        this.#started(event.worker, nowMs);
+        this.#started(event, nowMs);
         break;
       case 'loaded':
         this.#loaded(event, nowMs);
@@ -157,11 +157,12 @@ export class GroupKeeper {
     this.#actions.push({ kind: 'start-worker', worker: worker.worker, position: worker.position });
   }
 
-  #started(id: WorkerId, nowMs: number): void {
+  #started({ worker: id, inUse }: EventOf<'worker-started'>, nowMs: number): void {
     const worker = this.#takeMember(id);
     if (worker?.phase !== 'starting') return;
     worker.phase = 'running';
-    for (const model of this.#models) this.#addLoad(worker, model, nowMs);
+    for (const model of inUse) if (this.#models.has(model)) this.#addLoad(worker, model, nowMs);
+    for (const model of this.#models) if (!worker.loads.has(model)) this.#addLoad(worker, model, nowMs);
     if (this.#models.size === 0) this.#noteLoadEnded(worker, nowMs);
   }
 

@@ -11,6 +11,8 @@ export interface KeeperConfig {
    * so that more busy contexts than fit take turns instead of being loaded for one request each.
    */
   readonly residencyMsMin: number;
+  /** How long contexts that nobody waits for are held back, at most, while those of open streams load. */
+  readonly headStartMs: number;
   /** Before a failed load is retried. */
   readonly retry: GrowingPause;
 }
@@ -19,6 +21,7 @@ export const defaultKeeperConfig: KeeperConfig = Object.freeze({
   loadsMax: 4,
   demandWaitersMax: 1024,
   residencyMsMin: 1000,
+  headStartMs: 5000,
   retry: Object.freeze({ pauseMs: 1000, pauseMsMax: 60_000 }),
 });
 
@@ -27,5 +30,6 @@ export function resolveKeeperConfig(options: Partial<KeeperConfig>): KeeperConfi
   assert(config.loadsMax >= 1, 'loadsMax is at least 1');
   assert(config.demandWaitersMax >= 1, 'demandWaitersMax is at least 1');
   assert(config.residencyMsMin >= 0, 'residencyMsMin is not negative');
+  assert(config.headStartMs >= 0, 'headStartMs is not negative');
   return config;
 }

@@ -31,6 +31,8 @@ export interface WantedRevision {
   readonly bytesExpected: number;
   /** A load that fails, and may succeed later, is retried. */
   readonly isRetried: boolean;
+  /** Streams of an earlier process wait for it: it is loaded before those that nobody waits for. */
+  readonly hasOpenStreams: boolean;
 }
 
 /** One version of a revision, by its position in `WantedRevision.versions`. */

@@ -59,8 +59,7 @@ test('each load says which attempt it is, until one succeeds', () => {
     harness.keeper.handle(event, harness.now);
     for (const action of harness.keeper.takeActions()) if (action.kind === 'load') attempts.push(action.attempt);
   };
-  const versions = [{ model: 'm', version: '1' }];
-  tell({ kind: 'wanted', revisions: [{ context: 'm:1', revision: 1, versions, bytesExpected: 1, isRetried: true }] });
+  tell({ kind: 'wanted', revisions: [harness.wanted('m:1', 1)] });
   for (let attempt = 0; attempt < 2; attempt++) {
     tell({ kind: 'unservable', revision: 1, member: 0, reason: '', residentBytes: 0, isFinal: false, jitter: 0 });
     tell({ kind: 'unloaded', revision: 1 });
@@ -215,9 +214,7 @@ test('new files of one model do not end the service of others that share its wor
 
 test('the reason of a load names its versions where there are several, and is final if all of them are', () => {
   const harness = new KeeperHarness();
-  const versions = ['a:1', 'b:2'].map((name) => ({ model: name.slice(0, 1), version: name.slice(2) }));
-  const wanted = { context: 'group', revision: 1, versions, bytesExpected: 1, isRetried: true };
-  harness.keeper.handle({ kind: 'wanted', revisions: [wanted] }, 0);
+  harness.keeper.handle({ kind: 'wanted', revisions: [harness.wanted('group', 1, 1, true, ['a:1', 'b:2'])] }, 0);
   const failed = { kind: 'unservable', revision: 1, residentBytes: 0, jitter: 0 } as const;
   harness.keeper.handle({ ...failed, member: 0, reason: 'torn', isFinal: true }, 0);
   harness.keeper.handle({ ...failed, member: 1, reason: 'no memory', isFinal: false }, 0);

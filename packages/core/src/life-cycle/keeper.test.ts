@@ -160,6 +160,21 @@ test('a context that drains to make room is kept when it is requested before it 
   expect(harness.idle(1)).toEqual([]);
 });
 
+test('a context that settles while it drains takes the memory that its workers have then', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 30 });
+  harness.bring('a', 1, 10);
+  harness.bring('b', 2, 10);
+  harness.want('c', 3, 15);
+  expect(harness.demand('c', 1)).toEqual(['retire 1 evicted']);
+  harness.tell({ kind: 'settled', revision: 1, residentBytes: 18 });
+  harness.tell({ kind: 'unwanted', context: 'b', after: [] });
+  harness.idle(2);
+  expect(harness.unloaded(2)).not.toContain('load 3');
+  harness.idle(1);
+  expect(harness.unloaded(1)).toContain('load 3');
+});
+
 test('demand beyond demandWaitersMax is refused, and so is one whose deadline passes', () => {
   const harness = new KeeperHarness({ demandWaitersMax: 2 });
   harness.tell({ kind: 'budget', bytesMax: 10 });

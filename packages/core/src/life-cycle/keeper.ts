@@ -35,6 +35,8 @@ export class Keeper {
   readonly #revisions = new RevisionTable(this.#versions, (action) => this.#actions.push(action));
   #actions: KeeperAction[] = [];
   #budgetBytes = Number.POSITIVE_INFINITY;
+  /** Until then contexts of open streams are loaded alone. */
+  #headStartEndsAt = Number.NEGATIVE_INFINITY;
   /** The end of a context's protected time, when something waits for its memory. */
   #recheckAt = Number.POSITIVE_INFINITY;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -48,6 +50,8 @@ export class Keeper {
     switch (event.kind) {
       case 'wanted':
         for (const wanted of event.revisions) this.#wanted(wanted);
+        if (event.revisions.some(({ hasOpenStreams }) => hasOpenStreams))
+          this.#headStartEndsAt = nowMs + this.#config.headStartMs;
         break;
       case 'kept':
         this.#clearDrop(event.context);
@@ -198,8 +202,8 @@ export class Keeper {
     if (revision === undefined) return;
     revision.isSettled = true;
     if (revision.state === 'loading') this.#endLoad(revision, residentBytes, nowMs);
-    // Workers of a load that failed hold nothing: that is no measurement of the model.
-    else if (revision.state === 'ready') this.#measured(id, residentBytes);
+    // Workers of a load that failed hold nothing: that is no measurement of the model. One that is leaving still takes its memory.
+    else if (revision.state === 'ready' || revision.state === 'retiring') this.#measured(id, residentBytes);
   }
 
   #endLoad(revision: RevisionEntry, residentBytes: number, nowMs: number): void {
@@ -360,6 +364,10 @@ export class Keeper {
   #startLoads(nowMs: number): void {
     for (const revision of loadOrder(this.#revisions.values())) {
       if (this.#revisions.count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
+      if (this.#isHeldBack(revision, nowMs)) {
+        this.#recheckAt = Math.min(this.#recheckAt, this.#headStartEndsAt);
+        return;
+      }
       const decision = loadDecisionFor(revision, {
         revisions: this.#revisions.values(),
         budgetBytes: this.#budgetBytes,
@@ -386,6 +394,12 @@ export class Keeper {
           break;
       }
     }
+  }
+
+  /** Processes that start at the same time slow each other down: those that streams wait for start alone. */
+  #isHeldBack(revision: RevisionEntry, nowMs: number): boolean {
+    if (nowMs >= this.#headStartEndsAt || revision.hasOpenStreams || revision.context.isCalledFor) return false;
+    return this.#revisions.count(({ hasOpenStreams, state }) => hasOpenStreams && state === 'loading') > 0;
   }
 
   /** True when there will be room; otherwise nothing is evicted in vain. */

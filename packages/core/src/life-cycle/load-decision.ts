@@ -1,13 +1,15 @@
 import type { RevisionEntry } from './context-entry.ts';
 
 /**
- * Revisions to be loaded: those that requests wait for first, longest wait ahead; then in the order they were added.
+ * Revisions to be loaded: those that requests wait for first, longest wait ahead; then those of open streams; then in the
+ * order they were added.
  */
 export function loadOrder(revisions: Iterable<RevisionEntry>): readonly RevisionEntry[] {
   const queued = [...revisions].filter(({ state }) => state === 'queued');
   return queued.sort((a, b) => {
     const [first, second] = [a.context.demandedAt, b.context.demandedAt];
-    return first === second ? a.id - b.id : first - second;
+    if (first !== second) return first - second;
+    return a.hasOpenStreams === b.hasOpenStreams ? a.id - b.id : a.hasOpenStreams ? -1 : 1;
   });
 }
 

@@ -21,7 +21,7 @@ export interface QueueSnapshot {
   readonly waitingBytes: number;
   /** Estimated wait of a request of the default priority that arrives now; undefined while nothing was measured. */
   readonly waitMs: number | undefined;
-  /** Rows that a batch may have, and instances that are used, as far as adaptive batching limits them. */
+  /** Rows that a batch may have, and instances that are used: all but warm spares and those that adaptive batching leaves out. */
   readonly batchRowsMax: number;
   readonly instancesInUse: number;
 }
@@ -39,13 +39,13 @@ export function snapshotOf(instance: InstanceEntry, nowMs: number): InstanceSnap
 }
 
 export function snapshotOfQueue(model: ModelEntry): QueueSnapshot {
-  const { key, queue, policy, instances, adaptive } = model;
+  const { key, queue, policy, instances } = model;
   return {
     model: key,
     waitingRequests: queue.requestCount,
     waitingBytes: queue.byteCount,
     waitMs: estimatedWaitMs(model, policy.priorityDefault - 1),
     batchRowsMax: model.batchRowsMax,
-    instancesInUse: Math.min(instances.length, adaptive?.instances ?? instances.length),
+    instancesInUse: Math.min(instances.length, model.instancesInUseMax),
   };
 }

@@ -15,6 +15,8 @@ export class InputAcceptance {
   #uncommittedBytes = 0;
   #toldInput = 0;
   #toldCredit: FlowCredit = { messages: 0, bytes: 0 };
+  /** Bytes of the inputs that became durable since. */
+  #bytesSinceTold = 0;
 
   constructor(config: StreamMachineConfig, accepted: number) {
     this.#config = config;
@@ -43,6 +45,7 @@ export class InputAcceptance {
       if (input.entryNumber > entryNumber) break;
       this.#accepted = input.sequence;
       this.#uncommittedBytes -= input.bytes;
+      this.#bytesSinceTold += input.bytes;
       count += 1;
     }
     if (count > 0) this.#uncommitted.splice(0, count);
@@ -65,6 +68,20 @@ export class InputAcceptance {
     };
   }
 
+  /** What is left of the credit that the client was told. */
+  get toldCredit(): FlowCredit {
+    const { messages, bytes } = this.#toldCredit;
+    return {
+      messages: Math.max(0, this.#toldInput + messages - this.#accepted),
+      bytes: Math.max(0, bytes - this.#bytesSinceTold),
+    };
+  }
+
+  /** A new client was told nothing. */
+  forgetTold(): void {
+    this.noteTold({ messages: 0, bytes: 0 });
+  }
+
   /** Whether a client has to be told: of inputs that became durable, or that it may send much more than it knows. */
   isNews(credit: FlowCredit): boolean {
     const told = this.#toldCredit;
@@ -79,5 +96,6 @@ export class InputAcceptance {
   noteTold(credit: FlowCredit): void {
     this.#toldInput = this.#accepted;
     this.#toldCredit = credit;
+    this.#bytesSinceTold = 0;
   }
 }

@@ -60,6 +60,8 @@ export class UnansweredInput<Payload> {
 export class PendingInputs<Payload extends SizedPayload> {
   #inputs: UnansweredInput<Payload>[] = [];
   #bytes = 0;
+  /** Inputs with a deadline: mostly there are none. */
+  #deadlines = 0;
 
   get all(): readonly UnansweredInput<Payload>[] {
     return this.#inputs;
@@ -74,12 +76,14 @@ export class PendingInputs<Payload extends SizedPayload> {
   }
 
   get isReplaying(): boolean {
-    return this.#inputs.some(({ isAnswered }) => isAnswered);
+    for (const { isAnswered } of this.#inputs) if (isAnswered) return true;
+    return false;
   }
 
   /** The earliest deadline; Infinity: none. */
   get deadlineAt(): number {
     let earliest = Number.POSITIVE_INFINITY;
+    if (this.#deadlines === 0) return earliest;
     for (const { deadlineAt } of this.#inputs) earliest = Math.min(earliest, deadlineAt);
     return earliest;
   }
@@ -87,19 +91,24 @@ export class PendingInputs<Payload extends SizedPayload> {
   add(input: UnansweredInput<Payload>): void {
     this.#inputs.push(input);
     this.#bytes += input.entry.payload?.byteLength ?? 0;
+    if (input.deadlineAt !== Number.POSITIVE_INFINITY) this.#deadlines += 1;
   }
 
   removeHead(): void {
     const head = this.#inputs.shift();
-    this.#bytes -= head?.entry.payload?.byteLength ?? 0;
+    if (head === undefined) return;
+    this.#bytes -= head.entry.payload?.byteLength ?? 0;
+    if (head.deadlineAt !== Number.POSITIVE_INFINITY) this.#deadlines -= 1;
   }
 
   take(step: StreamStepId): UnansweredInput<Payload> | undefined {
-    return this.#inputs.find((input) => input.step === step);
+    for (const input of this.#inputs) if (input.step === step) return input;
+    return undefined;
   }
 
   clear(): void {
     this.#inputs = [];
     this.#bytes = 0;
+    this.#deadlines = 0;
   }
 }

@@ -19,6 +19,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   /** The current link, or the last one while there is none: its credit still holds. */
   #link: StreamLink<Payload> | undefined;
   #isAttached: boolean = false;
+  isScarce: boolean = false;
 
   constructor(
     config: StreamMachineConfig,
@@ -38,9 +39,14 @@ export class StreamDelivery<Payload extends SizedPayload> {
     return this.#isAttached && this.#link?.id === link;
   }
 
+  /** Whether the current client has been sent every output so far. */
+  get hasSentAll(): boolean {
+    return this.#isAttached && this.#link?.isOpened === true && this.#link.sent >= this.#records.outputs.last;
+  }
+
   /** Outputs that may be made now, beyond those that are numbered. */
   get room(): number {
-    return this.#link?.roomFor(this.#config) ?? 0;
+    return this.#link?.roomFor(this.#config.retainedOutputsMax, this.#retainedBytesMax) ?? 0;
   }
 
   /** The later client wins. */
@@ -51,6 +57,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
       return;
     }
     this.close(streamError('stream-superseded', 'another client has resumed this stream'));
+    this.#records.acceptance.forgetTold();
     this.#link = new StreamLink(event.link, this.#records.outputs, event);
     this.#isAttached = true;
     // Outputs that a client has seen and never resumes before would otherwise be waited for, and nothing would be made.
@@ -75,6 +82,11 @@ export class StreamDelivery<Payload extends SizedPayload> {
     link?.renew(handled, credit);
   }
 
+  taken({ output, credit }: StreamMachineEvent<Payload> & { kind: 'taken' }): void {
+    this.#link?.take(output);
+    if (credit !== undefined) this.#link?.renew(output, credit);
+  }
+
   /** Sends what is durable and within the credit. `ending`: once it is durable. True: the link is over, by `ended`. */
   pump(inputCredit: FlowCredit, ending: EndingEntry | undefined): boolean {
     this.#forget();
@@ -82,7 +94,8 @@ export class StreamDelivery<Payload extends SizedPayload> {
     if (link === undefined) return false;
     if (!link.isOpened) this.#sendOpened(link, inputCredit);
     else if (this.#records.acceptance.isNews(inputCredit)) this.tellAccepted(inputCredit);
-    for (let output = link.takeNext(); output !== undefined; output = link.takeNext()) {
+    const config = this.#config;
+    for (let output = link.takeNext(config); output !== undefined; output = link.takeNext(config)) {
       this.#send({ kind: 'output', output });
     }
     // Nobody waits for the outputs of a stream that was cancelled or has expired: its client may give no more credit.
@@ -108,8 +121,13 @@ export class StreamDelivery<Payload extends SizedPayload> {
   /** Also while there is no link: outputs are made as far as the last credit goes. */
   #forget(): void {
     if (this.#link === undefined || this.#link.isAcknowledging) return;
-    const { retainedOutputsMax, retainedBytesMax } = this.#config;
-    this.#records.outputs.forgetBeyond(retainedOutputsMax, retainedBytesMax, this.#link.handled);
+    const { retainedOutputsMax } = this.#config;
+    this.#records.outputs.forgetBeyond(retainedOutputsMax, this.#retainedBytesMax, this.#link.handled);
+  }
+
+  get #retainedBytesMax(): number {
+    const { retainedBytesMax, scarceBytesMax } = this.#config;
+    return this.isScarce ? Math.min(retainedBytesMax, scarceBytesMax) : retainedBytesMax;
   }
 
   #sendOpened(link: StreamLink<Payload>, inputCredit: FlowCredit): void {

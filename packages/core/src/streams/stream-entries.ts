@@ -66,6 +66,8 @@ export interface EndingEntry {
   readonly error: StreamError | undefined;
   /** Number of outputs of the stream. */
   readonly outputs: number;
+  /** In milliseconds since 1970: its resume window goes on when another process takes it over. */
+  readonly endedAt: number;
 }
 
 export type StreamEntry<Payload> =

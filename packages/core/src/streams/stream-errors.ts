@@ -46,5 +46,5 @@ export const streamErrors = {
 } as const;
 
 export function notResumedError(resumeWindowMs: number): StreamError {
-  return streamError('cancelled', `no client resumed the stream within ${resumeWindowMs} ms`);
+  return streamError('stream-expired', `no client resumed the stream within ${resumeWindowMs} ms; open a new one`);
 }

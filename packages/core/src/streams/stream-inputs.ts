@@ -9,6 +9,7 @@ import type { AppliedInputs, StreamRecords } from './stream-records.ts';
 
 export class StreamInputs<Payload extends SizedPayload> {
   readonly window: ReorderWindow<Payload>;
+  isScarce: boolean = false;
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
   readonly #pending: PendingInputs<Payload>;
@@ -36,8 +37,9 @@ export class StreamInputs<Payload extends SizedPayload> {
     return this.#finishedInput >= this.#lastInput;
   }
 
-  /** What a client may send after the highest durable input. */
+  /** What a client may send after the highest durable input; while memory is scarce no more than it was told before. */
   get credit(): FlowCredit {
+    if (this.isScarce) return this.#records.acceptance.toldCredit;
     return this.#records.acceptance.creditOf(this.#finishedInput, this.#pending.bytes);
   }
 

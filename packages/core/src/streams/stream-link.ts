@@ -1,4 +1,4 @@
-/** A client's connection to a stream: which output it gets next, and how far its credit goes. */
+/** A client's connection to a stream: which output it gets next, as far as its credit and its transport go. */
 import type { OutputLog } from './output-log.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
@@ -19,6 +19,10 @@ export class StreamLink<Payload extends SizedPayload> {
   /** Bytes of the outputs sent after it. */
   #sentBytes: number[] = [];
   #sentBytesSum = 0;
+  /** The last output that the transport has taken, and the bytes of those sent after it. */
+  #taken: number;
+  #unsentBytes: number[] = [];
+  #unsentBytesSum = 0;
 
   constructor(
     id: LinkId,
@@ -32,6 +36,7 @@ export class StreamLink<Payload extends SizedPayload> {
     this.#sent = options.resumeAfter;
     this.#credit = options.credit;
     this.#creditFrom = options.resumeAfter;
+    this.#taken = options.resumeAfter;
     this.#bytesBefore = outputs.bytesInAll - outputs.bytesAfter(options.resumeAfter);
   }
 
@@ -57,6 +62,14 @@ export class StreamLink<Payload extends SizedPayload> {
     }
   }
 
+  /** The transport has taken the outputs up to this one. */
+  take(output: number): void {
+    while (this.#taken < Math.min(output, this.#sent)) {
+      this.#unsentBytesSum -= this.#unsentBytes.shift() as number;
+      this.#taken += 1;
+    }
+  }
+
   /** A credit that counts from an output before the current one may be older: it counts only if it allows more. */
   #setCredit(output: number, credit: FlowCredit): void {
     const messages = credit.messages - Math.max(0, this.#creditFrom - output);
@@ -65,21 +78,25 @@ export class StreamLink<Payload extends SizedPayload> {
     }
   }
 
-  /** The next output, if it is durable and within the credit. */
-  takeNext(): OutputEntry<Payload> | undefined {
+  /** The next output, if it is durable, within the credit, and the transport has room: one may always wait there. */
+  takeNext({ unsentOutputsMax, unsentBytesMax }: StreamMachineConfig): OutputEntry<Payload> | undefined {
     const sequence = this.#sent + 1;
     if (sequence > this.#outputs.durable || sequence > this.#creditFrom + this.#credit.messages) return undefined;
     const output = this.#outputs.take(sequence) as OutputEntry<Payload>;
     const bytes = output.payload?.byteLength ?? 0;
     if (!this.#hasByteCredit(this.#sentBytesSum, bytes, this.#credit.bytes)) return undefined;
+    const unsent = this.#unsentBytes.length;
+    if (unsent >= unsentOutputsMax || (unsent > 0 && this.#unsentBytesSum + bytes > unsentBytesMax)) return undefined;
     this.#sent = sequence;
+    this.#unsentBytes.push(bytes);
+    this.#unsentBytesSum += bytes;
     this.#sentBytes.push(bytes);
     this.#sentBytesSum += bytes;
     return output;
   }
 
   /** Outputs that may be made for this client, beyond those that are numbered. */
-  roomFor({ retainedOutputsMax, retainedBytesMax }: StreamMachineConfig): number {
+  roomFor(retainedOutputsMax: number, retainedBytesMax: number): number {
     const outputs = this.#outputs;
     const bytesAhead = outputs.bytesInAll - this.#bytesBefore;
     if (!this.#hasByteCredit(bytesAhead, 1, Math.min(this.#credit.bytes, retainedBytesMax))) return 0;

@@ -27,6 +27,11 @@ export interface StreamMachineConfig {
   /** Outputs that are kept for a resume; a client that acknowledges is waited for, otherwise the oldest go. */
   readonly retainedOutputsMax: number;
   readonly retainedBytesMax: number;
+  /** The same as `retainedBytesMax` while memory is scarce. */
+  readonly scarceBytesMax: number;
+  /** Outputs that a link is sent before its transport has taken them, whatever credit the client gives. */
+  readonly unsentOutputsMax: number;
+  readonly unsentBytesMax: number;
   /** Steps of an independent model at once. */
   readonly stepsMax: number;
   /**
@@ -41,7 +46,7 @@ export interface StreamMachineConfig {
   /** A log is trimmed when what it could lose is more than what it has to keep, by at least this much. */
   readonly staleBytesMin: number;
   readonly staleEntriesMin: number;
-  /** A stream without a client is cancelled after this time; an ended one can be resumed for as long. */
+  /** A stream without a client expires after this time; an ended one can be resumed for as long. */
   readonly resumeWindowMs: number;
   /** Deaths of workers that ran an input alone, after which it is refused. */
   readonly suspectDeathsMax: number;
@@ -61,6 +66,9 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   latenessMsMax: Number.POSITIVE_INFINITY,
   retainedOutputsMax: 10_000,
   retainedBytesMax: 4 * mebibyte,
+  scarceBytesMax: 64 * 1024,
+  unsentOutputsMax: 256,
+  unsentBytesMax: 256 * 1024,
   stepsMax: 32,
   outputsAheadMin: 16,
   outputsAheadMax: 128,
@@ -89,6 +97,8 @@ export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>
   assert(config.latenessMsMax >= 0, 'latenessMsMax is at least 0');
   assert(config.retainedOutputsMax >= 1, 'retainedOutputsMax is at least 1');
   assert(config.retainedBytesMax >= 1, 'retainedBytesMax is at least 1');
+  assert(config.scarceBytesMax >= 1, 'scarceBytesMax is at least 1');
+  assert(config.unsentOutputsMax >= 1, 'unsentOutputsMax is at least 1');
   assert(config.stepsMax >= 1, 'stepsMax is at least 1');
   assert(config.outputsAheadMax >= 1, 'outputsAheadMax is at least 1');
   assert(config.checkpointInputsMax >= 1, 'checkpointInputsMax is at least 1');

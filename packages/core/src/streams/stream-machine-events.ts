@@ -53,12 +53,20 @@ export type StreamMachineEvent<Payload> =
   | { readonly kind: 'detached'; readonly link: LinkId }
   /** Without a link: from a client whose inputs come in calls of their own; `acceptedInput` says when it is durable. */
   | { readonly kind: 'input'; readonly link: LinkId | undefined; readonly input: ArrivedInput<Payload> }
-  /** Of a link that does not acknowledge it only renews the credit: the edge has written the outputs up to this one. */
+  /** Of a link that does not acknowledge it only renews the credit. */
   | {
       readonly kind: 'acknowledged';
       readonly link: LinkId | undefined;
       readonly output: number;
       /** Counted from `output`; undefined: as before. */
+      readonly credit: FlowCredit | undefined;
+    }
+  /** The transport of the link has taken the outputs up to this one, so it has room for more. */
+  | {
+      readonly kind: 'taken';
+      readonly link: LinkId;
+      readonly output: number;
+      /** Of a link that does not acknowledge, counted from `output`; undefined: as before. */
       readonly credit: FlowCredit | undefined;
     }
   | { readonly kind: 'cancelled'; readonly link: LinkId | undefined; readonly message: string }
@@ -87,6 +95,8 @@ export type StreamMachineEvent<Payload> =
     }
   /** The pinned version is gone, or its files are others: `model-unloaded`, `model-changed`. */
   | { readonly kind: 'model-lost'; readonly error: StreamError }
+  /** Whether the owner of the stream holds about as much memory as it may: then the stream takes and makes less. */
+  | { readonly kind: 'memory'; readonly isScarce: boolean }
   /** This router is leaving. */
   | { readonly kind: 'draining' }
   /** The time asked for by `wake-at` has come, or any other. */

@@ -186,6 +186,21 @@ test('a dropped input waits for room among the outputs like any other', () => {
 });
 
 describe('links', () => {
+  test('whose transport takes nothing are sent no more than it may hold, whatever their credit, and nothing is lost', () => {
+    const harness = new StreamHarness({ unsentOutputsMax: 2, unsentBytesMax: 10 });
+    const credit = { messages: 1_000_000, bytes: 1e9 };
+    harness.handle({ kind: 'attached', link: 1, resumeAfter: 0, credit, isAcknowledging: true }).commit();
+    for (let step = 1; step <= 4; step++) harness.input(step).done(step, step === 3 ? 'out3-is-long' : `out${step}`);
+    const sent = (): readonly string[] => harness.take().filter((text) => text.startsWith('send 1 output'));
+    expect(harness.commit() && sent()).toEqual(['send 1 output 1 out1 last', 'send 1 output 2 out2 last']);
+    const taken = (output: number) => ({ kind: 'taken', link: 1, output, credit: undefined }) as const;
+    // Acknowledgements do not empty the transport.
+    expect(harness.handle({ kind: 'acknowledged', link: 1, output: 2, credit }) && sent()).toEqual([]);
+    expect(harness.handle(taken(1)) && sent()).toEqual([]);
+    expect(harness.handle(taken(2)) && sent()).toEqual(['send 1 output 3 out3-is-long last']);
+    expect(harness.handle(taken(3)) && sent()).toEqual(['send 1 output 4 out4 last']);
+  });
+
   test('a later one wins, and the earlier is no longer heard', () => {
     const harness = opened();
     expect(harness.attach(2).take()).toEqual(['close-link 1 stream-superseded', 'send 2 opened 0 next=1']);
@@ -219,11 +234,11 @@ describe('links', () => {
     expect(opened().attach(2, 1).take()).toEqual(['close-link 2 invalid-request']);
   });
 
-  test('a stream without one is cancelled after the resume window', () => {
+  test('a stream without one expires after the resume window', () => {
     const harness = opened().handle({ kind: 'detached', link: 1 });
     expect(harness.wait(119_999).take()).toEqual([]);
-    expect(harness.wait(1).commit().take()).toEqual(['append ending cancelled cancelled 0']);
-    expect(harness.attach(2).take()).toEqual(['send 2 opened 0 next=1', 'send 2 ended cancelled cancelled 0']);
+    expect(harness.wait(1).commit().take()).toEqual(['append ending expired stream-expired 0']);
+    expect(harness.attach(2).take()).toEqual(['send 2 opened 0 next=1', 'send 2 ended expired stream-expired 0']);
   });
 
   test('a stream ends with its time to live', () => {
@@ -250,6 +265,40 @@ describe('links', () => {
       'close-link 1 draining',
       'release draining',
     ]);
+  });
+});
+
+describe('while memory is scarce', () => {
+  const scarce = { kind: 'memory', isScarce: true } as const;
+
+  test('no more input credit is given than before, none to a new client, and all of it afterwards', () => {
+    const harness = opened({ pendingInputsMax: 4 });
+    const credits = (): readonly unknown[] =>
+      harness.actions.splice(0).flatMap((action) => {
+        if (action.kind !== 'send' || !('inputCredit' in action.frame)) return [];
+        return [action.frame.inputCredit.messages];
+      });
+    expect(credits()).toEqual([4]);
+    harness.handle(scarce).input(1).input(2).commit().done(1, 'a').done(2, 'b').commit();
+    expect(credits()).toEqual([2]);
+    harness.handle({ kind: 'detached', link: 1 }).attach(2, 2);
+    expect(credits()).toEqual([0]);
+    harness.handle({ kind: 'memory', isScarce: false });
+    expect(credits()).toEqual([4]);
+  });
+
+  test('fewer outputs are kept, and steps wait for those', () => {
+    const config = { model: 'stateful', scarceBytesMax: 6 } as const;
+    const keeping = opened(config).handle(scarce).input(1).input(2).input(3).done(1, 'four', 's').done(2, 'five', 's');
+    expect(keeping.commit().machine.counts()).toMatchObject({ retainedOutputs: 2, runningSteps: 0 });
+    keeping.handle({ kind: 'acknowledged', link: 1, output: 2, credit: undefined });
+    expect(keeping.machine.counts().runningSteps).toBe(1);
+    const forgetting = new StreamHarness(config).attach(1, 0, { isAcknowledging: false }).commit();
+    for (let step = 1; step <= 4; step++) forgetting.input(step).done(step, 'four', 's').commit();
+    expect(forgetting.machine.counts().retainedOutputs).toBe(4);
+    const taken = { kind: 'taken', link: 1, output: 4, credit: { messages: 9, bytes: 99 } } as const;
+    forgetting.handle(taken, scarce);
+    expect(forgetting.machine.counts().retainedOutputs).toBe(1);
   });
 });
 
@@ -299,6 +348,26 @@ describe('the journal', () => {
 });
 
 describe('a restore', () => {
+  test('leaves a stream that has ended the rest of its resume window, however often it is restored', () => {
+    const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
+    for (let restarts = 0; restarts < 5; restarts++) harness.wait(20_000).restart();
+    harness.take();
+    expect(harness.wait(19_999).take()).toEqual([]);
+    expect(harness.wait(1).take()).toEqual(['finished']);
+  });
+
+  test('long after the end of a stream gives its client some time to come back', () => {
+    const harness = opened().input(1, { isLast: true }).done(1, 'out1').commit();
+    harness.nowMs += 600_000;
+    harness.restart().wait(14_999);
+    harness.take();
+    expect(harness.attach(2, 0).take()).toEqual([
+      'send 2 opened 1 next=1',
+      'send 2 output 1 out1 last',
+      'send 2 ended done 1',
+    ]);
+  });
+
   test('runs inputs since the checkpoint again, and skips their journaled outputs', () => {
     const harness = opened({ model: 'stateful' }).input(1).done(1, 'a', 's1').input(2).commit();
     harness.take();

@@ -8,7 +8,14 @@ import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
 import { type RestoredStream, replayedOutputs, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
-import type { EndingEntry, EndingOutcome, OpeningEntry, SizedPayload, StreamEntry } from './stream-entries.ts';
+import {
+  type EndingEntry,
+  type EndingOutcome,
+  type OpeningEntry,
+  type SizedPayload,
+  type StreamEntry,
+  streamEntryOverheadBytes,
+} from './stream-entries.ts';
 import { notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
 import { StreamInputs } from './stream-inputs.ts';
 import { resolveStreamMachineConfig, type StreamMachineConfig } from './stream-machine-config.ts';
@@ -35,6 +42,10 @@ export interface StreamMachineCounts {
   readonly logBytes: number;
 }
 
+/** How long a stream that has ended can be resumed at least after a restart: nobody could connect before. */
+const restartGraceMs = 15_000;
+const nothingToDo: readonly never[] = Object.freeze([]);
+
 export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #opening: OpeningEntry<Payload>;
@@ -44,6 +55,8 @@ export class StreamMachine<Payload extends SizedPayload> {
   readonly #delivery: StreamDelivery<Payload>;
   readonly #wakeUp = new WakeUp();
   #actions: StreamMachineAction<Payload>[] = [];
+  /** Events were recorded whose consequences are not decided yet. */
+  #isBehind: boolean = false;
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
   #nowMs: number;
@@ -93,6 +106,8 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
     this.#endingNumber = log.last;
+    // Otherwise a process that dies again and again would keep all that has ended.
+    this.#idleSince = Math.max(stream.ending.endedAt, nowMs - Math.max(0, config.resumeWindowMs - restartGraceMs));
     this.#steps.pending.clear();
   }
 
@@ -128,14 +143,14 @@ export class StreamMachine<Payload extends SizedPayload> {
     return machine;
   }
 
-  /** Records what happened; the resulting actions are in `takeActions`. */
+  /** Records what happened; what follows from it is decided in `takeActions`, once for all events before it. */
   handle(event: StreamMachineEvent<Payload>, nowMs: number): void {
     this.#nowMs = nowMs;
     // First, so that what has expired is over whether or not a timer has fired.
     this.#expire();
     if (this.#over === undefined) {
       this.#note(event);
-      this.#proceed();
+      this.#isBehind = true;
     } else if (event.kind === 'attached') {
       this.#actions.push({ kind: 'close-link', link: event.link, error: this.#over });
     }
@@ -143,7 +158,12 @@ export class StreamMachine<Payload extends SizedPayload> {
 
   /** The actions since the last call, in order. */
   takeActions(): readonly StreamMachineAction<Payload>[] {
+    if (this.#isBehind) {
+      this.#isBehind = false;
+      if (this.#over === undefined) this.#proceed();
+    }
     const taken = this.#actions;
+    if (taken.length === 0) return nothingToDo;
     this.#actions = [];
     return taken;
   }
@@ -163,12 +183,18 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#steps.pending.all.some(({ isAnswered }) => !isAnswered);
   }
 
+  /** Whether every input that can be applied is answered, and the current client has been sent every output. */
+  get isDelivered(): boolean {
+    const hasNext = this.#inputs.window.peek() !== undefined;
+    return this.#ending === undefined && !hasNext && !this.hasUnanswered && this.#delivery.hasSentAll;
+  }
+
   /** Inputs of this machine's life that came after the watermark. */
   get lateInputs(): number {
     return this.#inputs.window.lateInputs;
   }
 
-  /** Whether it was cancelled because no client resumed it in time. */
+  /** Whether it has expired because no client resumed it in time. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }
@@ -176,6 +202,16 @@ export class StreamMachine<Payload extends SizedPayload> {
   /** The ending, once it is durable. */
   get ending(): EndingEntry | undefined {
     return this.#records.committed >= this.#endingNumber ? this.#ending : undefined;
+  }
+
+  /** Memory that the stream takes for what it keeps: inputs, outputs and the state of its model. */
+  get heldBytes(): number {
+    const { pending, state } = this.#steps;
+    const { outputs } = this.#records;
+    const { window } = this.#inputs;
+    const entries = window.inputs + pending.all.length + outputs.retainedCount;
+    const payloads = window.bytes + pending.bytes + outputs.retainedBytes + (state?.byteLength ?? 0);
+    return payloads + entries * streamEntryOverheadBytes;
   }
 
   counts(): StreamMachineCounts {
@@ -211,6 +247,9 @@ export class StreamMachine<Payload extends SizedPayload> {
       case 'acknowledged':
         if (this.#isHeard(event.link)) this.#delivery.acknowledge(event);
         break;
+      case 'taken':
+        if (this.#isHeard(event.link)) this.#delivery.taken(event);
+        break;
       case 'cancelled':
         if (this.#isHeard(event.link)) this.#end('cancelled', streamError('cancelled', event.message));
         break;
@@ -231,6 +270,10 @@ export class StreamMachine<Payload extends SizedPayload> {
         break;
       case 'model-lost':
         this.#end('failed', event.error);
+        break;
+      case 'memory':
+        this.#inputs.isScarce = event.isScarce;
+        this.#delivery.isScarce = event.isScarce;
         break;
       case 'draining':
         this.#leave();
@@ -253,8 +296,10 @@ export class StreamMachine<Payload extends SizedPayload> {
   #receive(input: ArrivedInput<Payload>): void {
     if (!this.#isWorking) return;
     const outcome = this.#inputs.window.put(input);
-    if (outcome === 'known') this.#delivery.tellAccepted(this.#inputs.credit);
-    else if (outcome !== 'kept') this.#end('failed', outcome);
+    // At once: the window would be too small for all inputs that come in one turn.
+    if (outcome === 'kept') this.#inputs.apply();
+    else if (outcome === 'known') this.#delivery.tellAccepted(this.#inputs.credit);
+    else this.#end('failed', outcome);
   }
 
   #failIf(error: StreamError | undefined): void {
@@ -303,7 +348,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (!this.#isWorking) return;
     this.#steps.cancelAll();
     this.#inputs.window.clear();
-    this.#ending = { kind: 'ending', outcome, error, outputs: this.#records.outputs.last };
+    this.#ending = { kind: 'ending', outcome, error, outputs: this.#records.outputs.last, endedAt: this.#nowMs };
     this.#endingNumber = this.#records.append(this.#ending);
   }
 
@@ -333,7 +378,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
       else if (this.#nowMs >= this.#resumableUntil) {
         this.#isAbandoned = true;
-        this.#end('cancelled', notResumedError(this.#config.resumeWindowMs));
+        this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
     } else if (this.ending !== undefined && this.#nowMs >= Math.min(this.#opening.expiresAt, this.#resumableUntil)) {
       this.#over = streamErrors.removed;

@@ -53,7 +53,9 @@ export class StreamSteps<Payload extends SizedPayload> {
     const room = this.#surroundings.room();
     const stepsMax = this.#config.model === 'independent' ? this.#config.stepsMax : 1;
     let left = room;
-    for (const input of this.pending.all.slice(0, stepsMax)) {
+    const inputs = this.pending.all;
+    for (let index = 0; index < inputs.length && index < stepsMax; index++) {
+      const input = inputs[index] as UnansweredInput<Payload>;
       if (input.step === undefined && !input.isDone) {
         if (left < 1 && !input.isAnswered) return;
         this.#run(input, left);

@@ -63,12 +63,12 @@ test('an iterable is read no faster than the caller reads', async () => {
     for (;;) yield String(made++);
   }
   const exchange = openCall({ serverStream: () => count() }, stream);
-  exchange.roomForWrites = 4;
+  exchange.roomForWrites = 2;
   exchange.send(envelopedText(''));
   await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(2));
   await new Promise((resolve) => setImmediate(resolve));
   expect(made).toBe(2);
-  exchange.roomForWrites = 4;
+  exchange.roomForWrites = 2;
   exchange.listener?.onDrain();
   await vi.waitFor(() => expect(made).toBe(4));
   exchange.acceptAbort('reset');
@@ -84,7 +84,7 @@ test('an iterable is ended when the caller has disconnected', async () => {
     }
   }
   const exchange = openCall({ serverStream: () => endless() }, stream);
-  exchange.roomForWrites = 2;
+  exchange.roomForWrites = 1;
   exchange.send(envelopedText(''));
   await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(1));
   exchange.acceptAbort('reset');

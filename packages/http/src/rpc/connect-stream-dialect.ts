@@ -6,7 +6,7 @@ import { connectEndFrom } from './connect-error.ts';
 import { connectHeadProblem } from './connect-head.ts';
 import type { Dialect } from './dialect.ts';
 import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
-import { enveloped, writeAll } from './grpc-dialect.ts';
+import { enveloped, writeAll, writeEnveloped } from './grpc-dialect.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 import { connectTimeoutMs } from './timeout.ts';
@@ -49,7 +49,7 @@ export class ConnectStreamDialect implements Dialect {
   }
 
   send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
-    return writeAll(call, enveloped(message, isCompressed), release);
+    return writeEnveloped(call, message, isCompressed, release);
   }
 
   end(call: CallMachine, error: RpcError | undefined): void {

@@ -3,18 +3,40 @@ import { ByteGatherer, unpinned } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
 
 export const envelopePrefixBytes = 5;
 export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
 
 export function envelopePrefix(flags: number, bytes: number): Uint8Array {
   const prefix = Buffer.allocUnsafe(envelopePrefixBytes);
-  prefix[0] = flags;
-  prefix[1] = bytes >>> 24;
-  prefix[2] = bytes >>> 16;
-  prefix[3] = bytes >>> 8;
-  prefix[4] = bytes;
+  writePrefix(prefix, flags, bytes);
   return prefix;
+}
+
+/** Prefix and message, which has this many bytes, in one piece. */
+export function joinedEnvelope(flags: number, bytes: number, message: MessageBytes): Uint8Array {
+  const envelope = Buffer.allocUnsafe(envelopePrefixBytes + bytes);
+  writePrefix(envelope, flags, bytes);
+  if (message instanceof Uint8Array) {
+    envelope.set(message, envelopePrefixBytes);
+    return envelope;
+  }
+  let at = envelopePrefixBytes;
+  for (let index = 0; index < message.length; index++) {
+    const piece = message[index] as Uint8Array;
+    envelope.set(piece, at);
+    at += piece.length;
+  }
+  return envelope;
+}
+
+function writePrefix(into: Uint8Array, flags: number, bytes: number): void {
+  into[0] = flags;
+  into[1] = bytes >>> 24;
+  into[2] = bytes >>> 16;
+  into[3] = bytes >>> 8;
+  into[4] = bytes;
 }
 
 /** Reads the body of a request piece by piece. */

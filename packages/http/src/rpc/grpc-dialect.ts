@@ -4,7 +4,7 @@ import { answerHead } from './answer-head.ts';
 import type { CallMachine } from './call-machine.ts';
 import { acceptedCompressions, byteLengthOf } from './compression.ts';
 import type { Dialect } from './dialect.ts';
-import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
+import { EnvelopeReader, envelopeFlag, envelopePrefix, joinedEnvelope } from './envelope.ts';
 import { grpcStatusFields } from './grpc-status.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
@@ -48,7 +48,7 @@ export class GrpcDialect implements Dialect {
   }
 
   send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
-    return writeAll(call, enveloped(message, isCompressed), release);
+    return writeEnveloped(call, message, isCompressed, release);
   }
 
   end(call: CallMachine, error: RpcError | undefined): void {
@@ -80,6 +80,21 @@ function refusalFields(error: RpcError | undefined): HeaderList {
 export function enveloped(message: MessageBytes, isCompressed: boolean): readonly Uint8Array[] {
   const prefix = envelopePrefix(isCompressed ? envelopeFlag.compressed : 0, byteLengthOf(message));
   return message instanceof Uint8Array ? [prefix, message] : [prefix, ...message];
+}
+
+/** A message of a stream up to this size is copied behind its prefix: that costs less than to send pieces of it. */
+const joinedBytesMax = 1024;
+
+export function writeEnveloped(
+  call: CallMachine,
+  message: MessageBytes,
+  isCompressed: boolean,
+  release: (() => void) | undefined,
+): boolean {
+  const bytes = byteLengthOf(message);
+  if (bytes > joinedBytesMax) return writeAll(call, enveloped(message, isCompressed), release);
+  const joined = joinedEnvelope(isCompressed ? envelopeFlag.compressed : 0, bytes, message);
+  return call.exchange.write(joined, release);
 }
 
 /** Writes pieces in order; `release` goes with the last. */

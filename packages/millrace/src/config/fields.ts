@@ -530,7 +530,7 @@ export const fields = {
     }),
     resumeSeconds: seconds({
       flag: 'stream-resume-seconds',
-      description: 'How long a stream without a client waits for it; then it is cancelled.',
+      description: 'How long a stream without a client waits for it; then it ends as expired.',
       default: 120,
       min: 1,
       max: daySeconds,
@@ -548,6 +548,14 @@ export const fields = {
       default: 300,
       min: 0,
       max: daySeconds,
+    }),
+    probeSecondsMax: seconds({
+      flag: 'stream-probe-seconds-max',
+      description:
+        'Longest probe of a stateful model before its first stream opens: whether steps give the same bits alone, in company and again. Without a result its streams are shown as exact: false, and their steps run alone.',
+      default: 10,
+      min: 0.1,
+      max: 3600,
     }),
     creditMessages: integer({
       flag: 'stream-credit-messages',

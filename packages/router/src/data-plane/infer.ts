@@ -20,6 +20,8 @@ export interface InferTarget {
   readonly outputs: readonly string[];
   /** The revision that it has to run on, which its stream is pinned to; undefined: whichever is served. */
   readonly pinnedTo?: PinnedModel;
+  /** It must not share a run with any other request. */
+  readonly isAlone?: boolean;
   /** Its step in a sequence of requests that share state; undefined: it belongs to none. */
   readonly sequence: SequenceStep | undefined;
 }

@@ -54,7 +54,8 @@ export class Inference implements DataPlane {
   inferMany(request: InferRequest, signal: CancelSignal, flow: AnswerFlow): Promise<InferAnswer> {
     let resolved: InferRequest;
     try {
-      resolved = this.#parts.names.resolved(request);
+      // A stream may hold a version that is no longer listed.
+      resolved = request.target.pinnedTo === undefined ? this.#parts.names.resolved(request) : request;
     } catch (error) {
       return this.#refuseUnresolved(error);
     }

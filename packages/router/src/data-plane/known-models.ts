@@ -13,4 +13,6 @@ export interface KnownModels {
   takeModel(name: string, version: string): ServedModel | undefined;
   /** Versions of the model that take requests, ascending. */
   readyVersions(name: string): readonly string[];
+  /** Calls back after every change of a state; returns a function that stops it. */
+  onChange(listener: () => void): () => void;
 }

@@ -1,7 +1,8 @@
-import { Cancellation } from '@millrace/protocol';
+import { Cancellation, InferenceError, neverCancelled } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { showState } from '../catalogue/testing/show-state.ts';
+import { AnswerFlow } from './answer-flow.ts';
 import { bringBackAttemptsMax } from './demand.ts';
 import { ServedModel } from './served-model.ts';
 import { servedModel, testPolicy } from './testing/models.ts';
@@ -134,6 +135,20 @@ test('requests of a worker that exited are answered once by another', async () =
   expect(await sent.outcome).toBe('answered 7');
   sent.answer?.release();
   expectAllSettled(harness);
+});
+
+test('a batch is sent before its worker is told that it serves the model no longer', async () => {
+  const harness = new PlaneHarness({ rowsMax: 1, queueRequestsMax: 1 });
+  const link = harness.worker(1);
+  const sent = harness.send([7]);
+  // The queue is full: the first request is dispatched at once, and not at the end of the turn.
+  harness.send([8]);
+  await Promise.resolve();
+  harness.plane.workers.workerUnserves(1, harness.model);
+  expect(link.inFlight).toHaveLength(1);
+  link.answers();
+  expect(await sent.outcome).toBe('answered 7');
+  sent.answer?.release();
 });
 
 test('a request on which two workers crash is refused as poison, and its neighbour is answered', async () => {
@@ -515,6 +530,35 @@ test('workers that come back do not keep a model that is about to retire', async
   await harness.turn();
   await harness.turn();
   expect(isIdle).toBe(true);
+});
+
+test('a request that is pinned to a revision is never run by another', async () => {
+  const harness = new PlaneHarness();
+  harness.worker(1);
+  const pinned = harness.model;
+  const { view, policy } = pinned;
+  const successor = new ServedModel(view, policy, pinned.handle + 1, 2);
+  const inputs = [{ name: 'x', datatype: 'INT32', shape: [1, 1], data: new Uint8Array(4) }] as const;
+  const request = inferRequest({ model: view.name, version: view.version, inputs });
+  const infer = (): Promise<unknown> => {
+    const target = { ...request.target, pinnedTo: pinned };
+    return harness.plane.inference.inferMany({ ...request, target }, neverCancelled, new AnswerFlow(() => {}));
+  };
+  // Not in memory: it is loaded again.
+  showState(harness.models, pinned, { state: 'evicted' });
+  const asked: string[] = [];
+  harness.demand = {
+    bringBack: async (model) => {
+      asked.push(model.key);
+      throw new InferenceError('model-not-ready', 'it does not fit');
+    },
+  };
+  await expect(infer()).rejects.toMatchObject({ code: 'model-not-ready' });
+  expect(asked).toEqual([pinned.key]);
+  // Replaced meanwhile.
+  harness.plane.roster.add(successor);
+  showState(harness.models, successor, { state: 'ready' });
+  await expect(infer()).rejects.toMatchObject({ code: 'model-unloaded' });
 });
 
 test('a request that waits when its revision is removed is run by the one that has replaced it', async () => {

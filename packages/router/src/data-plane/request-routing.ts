@@ -7,7 +7,7 @@ import { isLongTexts } from './bytes-check.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import type { HeldByRunners } from './held-by-runners.ts';
-import type { InferRequest, Runner } from './infer.ts';
+import type { InferRequest, PinnedModel, Runner } from './infer.ts';
 import type { KnownModels } from './known-models.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { DataPlaneObserver } from './observer.ts';
@@ -64,9 +64,13 @@ export class RequestRouting {
     const { models, retiring, loop, queue, heldByRunners, observers, observer } = this.#parts;
     const { target } = request;
     let model = retiring.takeHolder(request) ?? models.takeServed(target.model, target.version);
-    const isServed = model !== undefined;
+    let isServed = model !== undefined;
     let valid: ValidInferRequest;
     try {
+      if (target.pinnedTo !== undefined && target.pinnedTo !== model) {
+        model = this.#mustStillKnow(target.pinnedTo, target);
+        isServed = false;
+      }
       model ??= models.mustKnow(target.model, target.version);
       const isChecked = progress.checkedFor === model;
       if (!isChecked && request.inputs.some(isLongTexts)) {
@@ -122,6 +126,18 @@ export class RequestRouting {
     // The scheduler's decisions are being carried out now.
     this.#parts.clock.endOfTurn(() => this.begin(request, waiter, arrivedPart));
     return true;
+  }
+
+  /** The revision that a stream is pinned to, while it is not in memory and can be loaded again. */
+  #mustStillKnow(pinned: PinnedModel, { model: name, version }: InferRequest['target']): ServedModel {
+    const { models } = this.#parts;
+    const listed = models.takeModel(name, version);
+    // Says why it takes no requests, if it is for a while.
+    if (listed === pinned) return models.mustKnow(name, version);
+    throw new InferenceError(
+      'model-unloaded',
+      `the model version of the stream, ${name}:${version}, was replaced or removed while it was not in memory; open a new stream`,
+    );
   }
 
   /** Checks long BYTES tensors in slices; stops, and rejects, when the caller cancels or its deadline passes meanwhile. */

@@ -101,6 +101,8 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   }
 
   workerUnserves(worker: WorkerId, model: ServedModel): void {
+    // The worker may be told to end next: batches that it was chosen for are sent before.
+    this.#perform();
     this.#scheduler.handle({ kind: 'worker-unserves', worker, model: model.key }, this.#clock.now());
     this.#pumpSoon();
   }

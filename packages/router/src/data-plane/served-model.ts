@@ -9,6 +9,12 @@ import type { ModelObserver } from './observer.ts';
 import { RunTimes } from './run-times.ts';
 import { StreamHolds } from './streams/stream-holds.ts';
 
+/** The files of a version, as they were when it was read. */
+export interface VersionFiles extends Pick<LoadSpec, 'path' | 'folder'> {
+  /** Whether they are still the same. */
+  isUnchanged(): Promise<boolean>;
+}
+
 export class ServedModel {
   readonly key: ModelKey;
   /** Replaced when its configuration changed in a way that needs no new load. */
@@ -35,9 +41,11 @@ export class ServedModel {
   /** Runs its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
   /** Where its files are; undefined: it has none, like an ensemble. Set before the model is served. */
-  source: Pick<LoadSpec, 'path' | 'folder'> | undefined = undefined;
+  source: VersionFiles | undefined = undefined;
   /** Streams that are pinned to it. */
   readonly streams: StreamHolds;
+  /** Whether a stream that is rebuilt after a failure goes on bit for bit, as its probe found; undefined: it was not probed. */
+  areStreamsExact: boolean | undefined = undefined;
   /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;

@@ -103,7 +103,7 @@ export class ValidInferRequest {
     let rows = 1;
     let bytes = 0;
     let areRowsKnown = false;
-    let isAlone = false;
+    let isAlone = request.target.isAlone === true;
     let hasEmpty = false;
     for (let index = 0; index < inputs.length; index++) {
       let tensor = inputs[index];

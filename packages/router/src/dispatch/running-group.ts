@@ -15,7 +15,7 @@ import type { GroupedModel, GroupListener, MemoryShare, RunningModels, WorkerGro
 
 export interface FleetParts {
   readonly workers: WorkerEvents;
-  readonly roster: Pick<ModelRoster, 'remove' | 'workersServe'>;
+  readonly roster: Pick<ModelRoster, 'isInUse' | 'remove' | 'workersServe'>;
   readonly clock: Clock;
   /** In [0, 1): jitter of restarts and retries. */
   readonly random: () => number;
@@ -219,7 +219,7 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
         return;
       case 'start-worker':
         this.#open.set(action.worker, new OpenWorker(this, this.#parts.workers, action.worker, action.position));
-        this.#tell({ kind: 'worker-started', worker: action.worker });
+        this.#tell({ kind: 'worker-started', worker: action.worker, inUse: this.#modelsInUse() });
         this.#parts.listener.workerStarted(this.name, action.worker, this.#open.get(action.worker)?.pid);
         return;
       case 'load':
@@ -280,6 +280,13 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
         this.#parts.listener.modelShortOfWorker(model, action.worker, action.reason);
         break;
     }
+  }
+
+  /** Empty also where there is no order to choose. */
+  #modelsInUse(): readonly ModelKey[] {
+    if (this.#models.size < 2) return [];
+    const { roster } = this.#parts;
+    return this.models.flatMap(({ model }) => (roster.isInUse(model) ? [model.key] : []));
   }
 
   #mustKnow(key: ModelKey): Member {

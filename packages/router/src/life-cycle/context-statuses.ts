@@ -40,6 +40,7 @@ export function contextStatuses(parts: ContextStatusParts): readonly ContextStat
       isPinned: parts.isPinned(status.name, status.version),
       // Models that share processes share their memory.
       residentBytes: kept?.isInMemory === true ? Math.round(kept.bytes / (revision?.members.length ?? 1)) : 0,
+      areStreamsExact: model?.areStreamsExact,
       idleMs: model?.usedAt === undefined ? undefined : parts.nowMs - model.usedAt,
       instances: revision?.running?.workers ?? 0,
     };
@@ -52,6 +53,8 @@ export interface ContextStatus extends ModelStatus {
   readonly isPinned: boolean;
   /** Memory of its workers as the system measured it; 0 while it has none. */
   readonly residentBytes: number;
+  /** Whether a stream that is rebuilt after a failure goes on bit for bit; undefined: no stateful stream was opened yet. */
+  readonly areStreamsExact: boolean | undefined;
   /** Milliseconds since it last had a request; undefined: it had none yet. */
   readonly idleMs: number | undefined;
   readonly waitingRequests: number;

@@ -10,6 +10,7 @@
  *
  * `reading/` imports none of the others, `revisions/` imports `reading/`, and `explicit/` imports both.
  */
+import type { ModelKey } from '@millrace/core';
 import { type ConfigProblem, InferenceError } from '@millrace/protocol';
 import type { ModelFailure } from '../model/model-definition.ts';
 import { warnOfSteps } from '../repository/kinds/ensemble/warn-of-steps.ts';
@@ -86,11 +87,11 @@ export class ModelLibrary implements ModelControl {
     return this.#problems;
   }
 
-  /** Begins to load and, in poll mode, to watch. */
-  start(): void {
+  /** Begins to load and, in poll mode, to watch. `streamed`: versions that open streams wait for, which are loaded first. */
+  start(streamed?: ReadonlySet<ModelKey>): void {
     const { control } = this.#parts;
     this.#loader.tell({ kind: 'budget', bytesMax: control.budgetBytes });
-    this.#contents.apply();
+    this.#contents.apply(streamed);
     this.#loader.tell({ kind: 'started' });
     if (control.mode === 'poll') this.#follower.start();
     this.#loader.measureEvery(control.measureMs);

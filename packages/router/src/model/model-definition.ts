@@ -52,6 +52,8 @@ export interface ModelDefinition {
   readonly placements: readonly InstancePlacement[];
   /** The number of placements. */
   readonly instanceCount: number;
+  /** Workers beyond the instances that are kept loaded, and used when one of the others is gone. */
+  readonly warmSpares: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;

@@ -71,6 +71,11 @@ export function readInstanceGroups(
   return total > instanceCountMax ? [] : read;
 }
 
+/** The instances of all groups together. */
+export function instanceCountOf(groups: readonly InstanceGroup[]): number {
+  return groups.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0);
+}
+
 function choiceOf(choices: ReadonlyMap<string, GroupChoice>, group: string): GroupChoice {
   return choices.get(group) ?? { priorityMax: Number.POSITIVE_INFINITY, threads: 0 };
 }

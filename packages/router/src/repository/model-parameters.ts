@@ -38,6 +38,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly isGroupShared: boolean;
   /** A worker may hold it beside other small models. */
   readonly sharesWorker: boolean;
+  /** Workers beyond the instances that are kept loaded, and used when one of the others is gone. */
+  readonly warmSpares: number;
   /** Target for the 99th percentile of latency; Infinity: no target. */
   readonly latencyTargetMs: number;
   /** Share of workers that other models want too. */
@@ -73,7 +75,9 @@ export interface ParameterKind {
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
 export const resumableParameter = 'millrace.resumable';
+const warmSpareParameter = 'millrace.warm_spare';
 const concurrencyDefault = 32;
+const warmSparesMax = 16;
 
 export const modelParameters = {
   'millrace.lane': {
@@ -155,6 +159,12 @@ export const modelParameters = {
     meaning: 'whether a small model may run in a worker process that also runs others; `false` gives it one of its own',
     without: 'true, unless `worker.sharing` is off',
     choices: ['true', 'false'],
+  },
+  [warmSpareParameter]: {
+    meaning:
+      'worker processes beyond the instances that are kept loaded and warmed up: one of them takes over at once when a worker of the model dies. A model with a spare shares no worker',
+    without: '0',
+    range: [0, warmSparesMax],
   },
   [streamStatesParameter]: {
     meaning:
@@ -271,6 +281,12 @@ export function readModelSettings(
   if (lane === 'inline' && group !== undefined) {
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }
+  if (lane === 'inline' && written.has(warmSpareParameter)) {
+    findings.problem(
+      `parameters["${warmSpareParameter}"]`,
+      'has no meaning with millrace.lane "inline", which has no worker process; remove one',
+    );
+  }
   const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
   const latencyTargetMs = number('millrace.latency_target_ms', Number.POSITIVE_INFINITY);
   if (
@@ -286,6 +302,7 @@ export function readModelSettings(
     workerGroup: group ?? `model/${modelName}`,
     isGroupShared: group !== undefined,
     sharesWorker: written.get('millrace.share_worker') !== 'false',
+    warmSpares: number(warmSpareParameter, 0),
     runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
     queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
     queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),

@@ -3,7 +3,7 @@ import { readGpuProvider } from './accelerators.ts';
 import { checkHead } from './check-head.ts';
 import type { ReadModelConfig } from './config-text/read-model-config.ts';
 import { readDynamicBatching } from './dynamic-batching.ts';
-import { readInstanceGroups } from './instance-groups.ts';
+import { instanceCountOf, readInstanceGroups } from './instance-groups.ts';
 import type { ModelKind, ModelParts } from './kinds/model-kind.ts';
 import { readModelSettings } from './model-parameters.ts';
 import type { ReadModelOptions } from './read-model-options.ts';
@@ -25,5 +25,6 @@ export function readModelParts(
   const gpu = kind.instances === 'on-cpu' ? noGpuSupport : options.gpu;
   const groups = kind.instances === 'none' ? [] : readInstanceGroups(config, location.name, gpu, findings);
   const provider = readGpuProvider(config, gpu, findings);
-  return { location, config, settings, groups, batching, provider, findings };
+  const instancesInUseMax = settings.warmSpares === 0 ? Number.POSITIVE_INFINITY : instanceCountOf(groups);
+  return { location, config, settings, groups, instancesInUseMax, batching, provider, findings };
 }

@@ -180,6 +180,18 @@ describe('a configuration', () => {
     ]);
   });
 
+  test('with a warm spare has a worker more than instances, which are used alone', async () => {
+    const spare = 'parameters { key: "millrace.warm_spare" value { string_value: "1" } }';
+    const { policy, definition } = await serveTestModel({
+      config: `${testConfig} instance_group { count: 2 } ${spare}`,
+    });
+    expect(definition).toMatchObject({ instanceCount: 2, warmSpares: 1 });
+    expect(policy.instancesInUseMax).toBe(2);
+    const without = await serveTestModel({ config: `${testConfig} instance_group { count: 2 }` });
+    expect(without.definition.warmSpares).toBe(0);
+    expect(without.policy.instancesInUseMax).toBe(Infinity);
+  });
+
   test('without dynamic batching shares runs where the rows are proven independent', async () => {
     const { view, policy, warnings } = await serveTestModel({ config: testConfig });
     expect([view.isBatched, view.rowsMax, policy.rowsMax]).toEqual([true, 8, 8]);

@@ -48,6 +48,7 @@ export async function readModel(location: ModelLocation, options: ReadModelOptio
     instanceGroups: groups,
     placements,
     instanceCount: placements.length,
+    warmSpares: settings.warmSpares,
     threads: settings.threads,
     isSpinning: settings.isSpinning,
     cache,

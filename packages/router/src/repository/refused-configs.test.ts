@@ -54,6 +54,16 @@ describe('a configuration that cannot be served is reported with line and field'
     ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices', /TensorRT only/],
     // Our own parameters
     [
+      parameter('millrace.warm_spare', '17'),
+      'parameters["millrace.warm_spare"]',
+      /"17" is not a whole number from 0 to 16/,
+    ],
+    [
+      `${parameter('millrace.warm_spare', '1')} ${parameter('millrace.lane', 'inline')}`,
+      'parameters["millrace.warm_spare"]',
+      /has no meaning with millrace\.lane "inline", which has no worker process; remove one/,
+    ],
+    [
       parameter('millrace.lain', 'local'),
       'parameters["millrace.lain"]',
       /no such parameter \(did you mean millrace\.lane\?\)/,

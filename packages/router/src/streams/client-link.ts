@@ -1,6 +1,14 @@
 /** A connection of a client from the moment it opens: what it says before its stream is found waits. */
 import type { LinkId, StreamMachineEvent } from '@millrace/core';
-import type { AcknowledgeFrame, CancelFrame, InferenceError, InputFrame, StreamCredit } from '@millrace/protocol';
+import {
+  type AcknowledgeFrame,
+  type CancelFrame,
+  type InferenceError,
+  type InputFrame,
+  quotedCharactersMax,
+  type StreamCredit,
+  shortened,
+} from '@millrace/protocol';
 import type { HostedStream, StreamClock } from './hosted-stream.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
@@ -13,6 +21,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
   #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  #isFinishing: boolean = false;
   isDetached: boolean = false;
 
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
@@ -22,13 +31,14 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#codec = codec;
   }
 
-  /** `credit`: what a transport takes ahead. */
-  passTo(stream: HostedStream, credit: StreamCredit): void {
+  /** `credit`: what the client is sent ahead where it does not give the credit itself. */
+  passTo(stream: HostedStream, credit: StreamCredit | undefined): void {
     this.#stream = stream;
     this.#credit = credit;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const event of waiting) stream.tell(event);
+    if (this.#isFinishing) stream.finish(this.id);
   }
 
   input(frame: InputFrame): void {
@@ -39,12 +49,17 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#tell({ kind: 'acknowledged', link: this.id, output, credit: outputCredit });
   }
 
-  cancel(frame: CancelFrame): void {
-    this.#tell({ kind: 'cancelled', link: this.id, message: cancelMessage(frame) });
+  cancel({ reason }: CancelFrame): void {
+    this.#tell({ kind: 'cancelled', link: this.id, message: cancelMessage('the client', reason) });
   }
 
   taken(output: number): void {
-    this.#tell({ kind: 'acknowledged', link: this.id, output, credit: this.#credit });
+    this.#tell({ kind: 'taken', link: this.id, output, credit: this.#credit });
+  }
+
+  finish(): void {
+    this.#isFinishing = true;
+    this.#stream?.finish(this.id);
   }
 
   detach(): void {
@@ -76,7 +91,7 @@ export function inputEvent(
   frame: InputFrame,
   clock: Pick<StreamClock, 'wallNow'>,
   codec: Pick<PayloadCodec, 'encodeInput'>,
-): StreamMachineEvent<Uint8Array> {
+): StreamMachineEvent<Uint8Array> & { kind: 'input' } {
   const { sequence, payload, endOfInput, eventTimeMs, deadlineMs } = frame;
   return {
     kind: 'input',
@@ -91,6 +106,8 @@ export function inputEvent(
   };
 }
 
-export function cancelMessage({ reason }: CancelFrame): string {
-  return reason === '' ? 'cancelled by the client' : `cancelled by the client: ${reason}`;
+/** It is journaled, and told to whoever resumes: so a long reason is cut. */
+export function cancelMessage(by: 'the client' | 'an operator', reason: string): string {
+  const message = `cancelled by ${by}`;
+  return reason === '' ? message : `${message}: ${shortened(reason, quotedCharactersMax)}`;
 }

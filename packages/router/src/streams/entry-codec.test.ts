@@ -33,6 +33,7 @@ const entry: fc.Arbitrary<StreamEntry<Uint8Array>> = fc.oneof(
     outcome: fc.constantFrom('done' as const, 'failed' as const, 'cancelled' as const, 'expired' as const),
     error: fc.option(fc.record({ code: fc.string(), message: fc.string() }), { nil: undefined }),
     outputs: sequence,
+    endedAt: sequence,
   }),
 );
 

@@ -38,8 +38,8 @@ export function encodeEntry(entry: StreamEntry<Uint8Array>): Uint8Array {
       return written(kinds.checkpoint, flags, numbers, state);
     }
     case 'ending': {
-      const { outcome, error, outputs } = entry;
-      return written(kinds.ending, 0, [outputs], Buffer.from(JSON.stringify({ outcome, error })));
+      const { outcome, error, outputs, endedAt } = entry;
+      return written(kinds.ending, 0, [outputs], Buffer.from(JSON.stringify({ outcome, error, endedAt })));
     }
   }
 }
@@ -84,11 +84,12 @@ export function decodeEntry(bytes: Uint8Array): StreamEntry<Uint8Array> {
         state: hasPayload ? after(5) : undefined,
       };
     case kinds.ending: {
-      const { outcome, error } = JSON.parse(Buffer.from(after(1)).toString()) as {
+      const { outcome, error, endedAt } = JSON.parse(Buffer.from(after(1)).toString()) as {
         readonly outcome: 'done' | 'failed' | 'cancelled' | 'expired';
         readonly error?: StreamError;
+        readonly endedAt: number;
       };
-      return { kind: 'ending', outcome, error, outputs: number(0) };
+      return { kind: 'ending', outcome, error, outputs: number(0), endedAt };
     }
     default:
       throw unreadable(`it has the unknown kind ${view.getUint8(0)}`);

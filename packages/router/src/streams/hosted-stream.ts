@@ -13,6 +13,7 @@ import type {
 } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { StreamLog } from '@millrace/store';
+import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
 import { LogAppends } from './log-appends.ts';
@@ -20,8 +21,9 @@ import type { ModelSteps } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import { ResumeWatch } from './resume-watch.ts';
 import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
+import type { HeldMemory, StreamHoldings } from './stream-holdings.ts';
 import type { StreamObserver } from './stream-observer.ts';
-import { endedFrameFrom, endedRefusal, streamInferenceError } from './stream-refusals.ts';
+import { endedFrameFrom, endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
 
 /** The part of time that streams need: the system's, since their limits outlive a process. */
 export interface StreamClock {
@@ -42,6 +44,9 @@ export interface HostedStreamParts {
   readonly steps: ModelSteps;
   readonly clock: StreamClock;
   readonly observer: StreamObserver;
+  readonly memory: StreamHoldings;
+  /** Who its memory is charged to; empty: whoever comes first. */
+  readonly caller: string;
   readonly warnings: readonly string[];
   /** Left in the journal by an earlier process. */
   readonly isRestored: boolean;
@@ -51,19 +56,21 @@ export interface HostedStreamParts {
   readonly onOver: () => void;
 }
 
-interface WaitingInput {
-  readonly sequence: number;
-  readonly resolve: (accepted: number) => void;
-  readonly reject: (error: InferenceError) => void;
-}
-
 /** After these the actions are carried out at the end of the turn. */
-const frequentEvents: ReadonlySet<string> = new Set(['step-output', 'step-done', 'input', 'acknowledged', 'committed']);
+const frequentEvents: ReadonlySet<string> = new Set([
+  'step-output',
+  'step-done',
+  'input',
+  'acknowledged',
+  'taken',
+  'memory',
+  'committed',
+]);
 
 export class HostedStream {
   readonly #parts: HostedStreamParts;
   readonly #links = new Map<LinkId, StreamListenerOfLink>();
-  #waitingInputs: WaitingInput[] = [];
+  readonly #awaited = new AwaitedInputs();
   #isPerforming: boolean = false;
   #isPerformScheduled: boolean = false;
   #isOver: boolean = false;
@@ -74,13 +81,19 @@ export class HostedStream {
   #lateInputs = 0;
   #endWaiters: (() => void)[] = [];
   readonly #appends: LogAppends;
+  readonly #memory: HeldMemory;
   #cancelAlarm: (() => void) | undefined;
+  /** A link that is closed when every accepted input is answered. */
+  #finishing: LinkId | undefined;
 
   constructor(parts: HostedStreamParts) {
     this.#parts = parts;
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
     this.#appends = new LogAppends(parts.log, (event) => this.tell(event));
+    this.#memory = parts.memory.open(parts.caller, () =>
+      this.tell({ kind: 'memory', isScarce: this.#memory.isScarce }),
+    );
   }
 
   get id(): string {
@@ -107,10 +120,12 @@ export class HostedStream {
   attach(
     link: LinkId,
     listener: StreamListenerOfLink,
+    caller: string,
     event: Omit<StreamMachineEvent<Uint8Array> & { kind: 'attached' }, 'kind' | 'link'>,
   ): void {
     this.#resumes.attaching(this.isAttached);
     this.#links.set(link, listener);
+    this.#memory.adopt(caller);
     this.tell({ kind: 'attached', link, ...event });
   }
 
@@ -120,12 +135,18 @@ export class HostedStream {
     this.tell({ kind: 'detached', link });
   }
 
+  /** The client says no more on this link. */
+  finish(link: LinkId): void {
+    this.#finishing = link;
+    this.perform();
+  }
+
   /** Resolves with the highest durable input once this one is. */
   accepted(sequence: number): Promise<number> {
     const { machine } = this.#parts;
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
     if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
-    return new Promise((resolve, reject) => this.#waitingInputs.push({ sequence, resolve, reject }));
+    return this.#awaited.add(sequence);
   }
 
   /** Resolves when its ending is durable, or this router no longer has it. */
@@ -134,9 +155,19 @@ export class HostedStream {
     return new Promise((resolve) => this.#endWaiters.push(resolve));
   }
 
+  /** Whether its owner may hold an input of so many bytes, which is counted then. It is told next. */
+  claim(bytes: number): boolean {
+    return this.#isOver || this.#memory.claim(bytes);
+  }
+
   tell(event: StreamMachineEvent<Uint8Array>): void {
     if (this.#isOver) return;
     const { machine, clock } = this.#parts;
+    if (event.kind === 'input' && event.link !== undefined && !this.claim(event.input.payload?.byteLength ?? 0)) {
+      // The input is not lost: it was not accepted, so the client sends it again when it resumes.
+      this.#leaveLink(event.link, memoryRefusal());
+      return;
+    }
     machine.handle(event, clock.wallNow());
     if (frequentEvents.has(event.kind)) this.#performSoon();
     else this.perform();
@@ -167,7 +198,9 @@ export class HostedStream {
       this.#hasEnded = true;
       this.#noteEnd(machine.ending);
     }
-    this.#settleInputs();
+    this.#awaited.settle(machine.acceptedInput, machine.ending);
+    if (!this.#isOver) this.#memory.keep(machine.heldBytes);
+    if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
@@ -190,6 +223,7 @@ export class HostedStream {
       acceptedInput: machine.acceptedInput,
       outputs: machine.outputs,
       journalBytes: machine.counts().logBytes,
+      exactness: opening.exactness?.verdict,
       ended: ending && endedFrameFrom(ending),
     };
   }
@@ -259,6 +293,14 @@ export class HostedStream {
     listener?.onClosed(error);
   }
 
+  /** The host ends the connection, not the machine. */
+  #leaveLink(link: LinkId, error: InferenceError | undefined): void {
+    const listener = this.#links.get(link);
+    if (this.#finishing === link) this.#finishing = undefined;
+    this.detach(link);
+    listener?.onClosed(error);
+  }
+
   #noteOpened(nextOutput: number): void {
     const { machine, clock } = this.#parts;
     const nowMs = clock.wallNow();
@@ -276,8 +318,7 @@ export class HostedStream {
     onEnded();
     this.#releaseEndWaiters();
     if (this.#wasEnded) return;
-    observer.streamEnded(outcome, error?.code as ErrorCode | undefined);
-    if (machine.isAbandoned) observer.streamAbandoned();
+    observer.streamEnded(outcome, error?.code as ErrorCode | undefined, machine.isAbandoned);
   }
 
   #releaseEndWaiters(): void {
@@ -296,25 +337,12 @@ export class HostedStream {
   #over(error: InferenceError | undefined): void {
     this.#isOver = true;
     this.#cancelAlarm?.();
+    this.#memory.end();
     this.#parts.steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');
     for (const link of [...this.#links.keys()]) this.#closeLink(link, left);
-    for (const { reject } of this.#waitingInputs) reject(left);
-    this.#waitingInputs = [];
+    this.#awaited.rejectAll(left);
     this.#releaseEndWaiters();
     this.#parts.onOver();
-  }
-
-  #settleInputs(): void {
-    if (this.#waitingInputs.length === 0) return;
-    const { machine } = this.#parts;
-    const { acceptedInput, ending } = machine;
-    const waiting: WaitingInput[] = [];
-    for (const one of this.#waitingInputs) {
-      if (one.sequence <= acceptedInput) one.resolve(acceptedInput);
-      else if (ending === undefined) waiting.push(one);
-      else one.reject(endedRefusal(ending.error));
-    }
-    this.#waitingInputs = waiting;
   }
 }

@@ -6,23 +6,34 @@ import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
+import { isExact } from './exactness.ts';
+import type { ModelExactness } from './model-exactness.ts';
+import { ModelWaits } from './model-waits.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 
 export interface LiveStreamModelsParts {
   readonly inference: Pick<Inference, 'resolved'>;
-  readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel'>;
+  readonly models: Pick<KnownModels, 'mustKnow' | 'takeModel' | 'takeServed' | 'onChange'>;
   /** Of the files of a model. */
   readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
+  readonly exactness: Pick<ModelExactness, 'of'>;
 }
+
+/** Instead of a digest: other files are there by now, so a later process never finds those that the stream is pinned to. */
+const replacedFiles = 'replaced';
 
 export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;
   /** One for all streams of a version. */
   readonly #streamModels = new WeakMap<ModelView, StreamModel>();
+  readonly #waits: ModelWaits;
+  /** Of the files that a revision was loaded from: other files make another revision. */
+  readonly #digests = new WeakMap<ServedModel, string>();
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
+    this.#waits = new ModelWaits(parts.models);
   }
 
   async pin(context: string, onRetired: () => void): Promise<StreamPin> {
@@ -32,7 +43,7 @@ export class LiveStreamModels implements StreamModels {
         'the open frame names no context; write a model, model:version or model@label',
       );
     }
-    const { inference, models } = this.#parts;
+    const { inference, models, exactness } = this.#parts;
     const { target } = inference.resolved({
       target: { model: context, version: '', id: '', parameters: new Map(), outputs: [], sequence: undefined },
       inputs: [],
@@ -44,13 +55,21 @@ export class LiveStreamModels implements StreamModels {
         trail: noTrail,
       },
     });
-    return this.#pinned(models.mustKnow(target.model, target.version), onRetired);
+    const served = models.mustKnow(target.model, target.version);
+    const pin = await this.#pinned(served, onRetired);
+    const found = await exactness.of({ ...pin, sharesRuns: served.sharesRuns });
+    served.areStreamsExact = found && isExact(found.verdict);
+    return { ...pin, exactness: found };
   }
 
   async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {
     const { models } = this.#parts;
     const known = models.takeModel(model, version) ?? this.#unlessUnknown(() => models.mustKnow(model, version));
     return known && (await this.#pinned(known, onRetired));
+  }
+
+  onServed(model: string, version: string, callback: () => void): () => void {
+    return this.#waits.add(model, version, callback);
   }
 
   /** Files that cannot be read now may be readable later: the stream waits for that, and ends only if its version is gone. */
@@ -73,8 +92,8 @@ export class LiveStreamModels implements StreamModels {
     // Held first: the files are read while the version may be replaced.
     const release = served.streams.hold(onRetired);
     try {
-      const digest = served.source === undefined ? '' : await this.#parts.digestOf(served.source);
-      return { model: this.#streamModelOf(served.view), revision: served, digest, release };
+      const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
+      return { model: this.#streamModelOf(served.view), revision: served, digest, exactness: undefined, release };
     } catch (error) {
       release();
       throw new InferenceError(
@@ -82,6 +101,16 @@ export class LiveStreamModels implements StreamModels {
         `the files of ${served.key} cannot be read: ${(error as Error).message}`,
       );
     }
+  }
+
+  async #digestOf(served: ServedModel): Promise<string> {
+    const { source } = served;
+    if (source === undefined) return '';
+    const found = await this.#parts.digestOf(source);
+    // Asked afterwards: the files may also have changed while they were read.
+    const digest = (await source.isUnchanged()) ? found : replacedFiles;
+    this.#digests.set(served, digest);
+    return digest;
   }
 
   #streamModelOf(view: ModelView): StreamModel {

@@ -1,6 +1,7 @@
 /**
- * Runs the steps of a stream on the data plane. A step that is refused for want of capacity, or because its model is being
- * loaded, is asked again after growing pauses: a stream waits where a single request would be refused.
+ * Runs the steps of a stream on the data plane. A step that is refused for want of capacity is asked again after growing
+ * pauses, and one whose model is being loaded as soon as that takes requests: a stream waits where a single request would be
+ * refused.
  */
 import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
 import { Cancellation, errorCatalogue, InferenceError, type Tensor } from '@millrace/protocol';
@@ -8,9 +9,10 @@ import { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { Clock } from '../data-plane/clock.ts';
 import { type InferAnswer, type InferRequest, noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
+import { sharesSteps } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
-import type { StreamPin } from './stream-models.ts';
+import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 
 export interface ModelStepsParts {
@@ -18,6 +20,7 @@ export interface ModelStepsParts {
   readonly clock: Clock;
   readonly codec: PayloadCodec;
   readonly observer: Pick<StreamObserver, 'stepPostponed' | 'workerLost'>;
+  readonly models: Pick<StreamModels, 'onServed'>;
 }
 
 /** A step as the machine asks for it. */
@@ -50,6 +53,8 @@ const pauseMsMax = 1000;
 export class ModelSteps {
   readonly #parts: ModelStepsParts;
   readonly #pin: StreamPin | undefined;
+  /** Its steps share no runs with other requests. */
+  readonly #isAlone: boolean;
   readonly #caller: string;
   readonly #listener: StepListener;
   /** Made with the first step: most streams are idle. */
@@ -59,6 +64,7 @@ export class ModelSteps {
   constructor(parts: ModelStepsParts, pin: StreamPin | undefined, caller: string, listener: StepListener) {
     this.#parts = parts;
     this.#pin = pin;
+    this.#isAlone = pin?.exactness !== undefined && !sharesSteps(pin.exactness.verdict);
     this.#caller = caller;
     this.#listener = listener;
   }
@@ -121,12 +127,25 @@ export class ModelSteps {
           return;
         }
         this.#parts.observer.stepPostponed();
-        running.cancelPause = this.#parts.clock.after(pauseMs, () => {
-          running.cancelPause = undefined;
-          this.#ask(asked, running, request, Math.min(2 * pauseMs, pauseMsMax));
-        });
+        this.#askLater(asked, running, request, pauseMs);
       },
     );
+  }
+
+  #askLater(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
+    const { clock, models } = this.#parts;
+    const { model, version } = request.target;
+    const askAgain = (nextPauseMs: number): void => {
+      running.cancelPause?.();
+      this.#ask(asked, running, request, nextPauseMs);
+    };
+    const cancelTimer = clock.after(pauseMs, () => askAgain(Math.min(2 * pauseMs, pauseMsMax)));
+    const stopWaiting = models.onServed(model, version, () => askAgain(pauseMsMin));
+    running.cancelPause = () => {
+      running.cancelPause = undefined;
+      cancelTimer();
+      stopWaiting();
+    };
   }
 
   #give(step: StreamStepId, answer: InferAnswer): void {
@@ -189,6 +208,7 @@ export class ModelSteps {
         outputs: [],
         sequence: undefined,
         pinnedTo: revision,
+        isAlone: this.#isAlone,
       },
       inputs,
       origin: {
@@ -210,8 +230,10 @@ function stateFrom(codec: PayloadCodec, bytes: Uint8Array): readonly Tensor[] {
 }
 
 /** Whether the same step may succeed later without any change by the client. */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   if (!(error instanceof InferenceError)) return false;
+  // A version that was replaced and stays for its streams has lost its workers, and others are started. One that is gone is `model-unloaded`.
+  if (error.code === 'unknown-model') return true;
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
 }
 

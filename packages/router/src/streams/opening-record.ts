@@ -1,7 +1,10 @@
 /** What a stream remembers of its opening: who may resume it, and what it is pinned to. */
 import { createHash } from 'node:crypto';
-import type { StreamModelKind } from '@millrace/core';
+import type { ModelKey, StreamModelKind } from '@millrace/core';
 import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
+import { modelKeyFrom } from '../data-plane/served-model.ts';
+import type { ModelView } from '../model/model-view.ts';
+import type { Exactness } from './exactness.ts';
 
 export interface OpeningRecord {
   readonly principal: string;
@@ -14,11 +17,19 @@ export interface OpeningRecord {
   readonly modelDigest: string;
   readonly modelKind: StreamModelKind;
   readonly isResumable: boolean;
+  /** What the probe of the version had found; undefined: its streams have no state. */
+  readonly exactness: Exactness | undefined;
   readonly openedAtMs: number;
 }
 
+/** What the journal shows of a stream without reading its log: the version that it needs. */
+export function journalTagOf({ name, version }: Pick<ModelView, 'name' | 'version'>): ModelKey {
+  return modelKeyFrom(name, version);
+}
+
 export function encodeOpening(record: OpeningRecord): Uint8Array {
-  return Buffer.from(stringifyJson({ ...record }));
+  const { exactness, ...rest } = record;
+  return Buffer.from(stringifyJson({ ...rest, ...(exactness && { exactness: { ...exactness } }) }));
 }
 
 export function decodeOpening(bytes: Uint8Array): OpeningRecord {

@@ -2,12 +2,13 @@
 import { restoredStreamFrom, type StreamEntry } from '@millrace/core';
 import { InferenceError } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
+import { cancelMessage } from './client-link.ts';
 import { decodeEntry } from './entry-codec.ts';
 import type { StreamClock } from './hosted-stream.ts';
 import { decodeOpening } from './opening-record.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { StreamOpenings } from './stream-openings.ts';
-import { endedFrameFrom, streamNotFound } from './stream-refusals.ts';
+import { endedFrameFrom, orRefused, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface StreamQuery {
@@ -58,7 +59,7 @@ export class StreamDirectory implements StreamControl {
   }
 
   async streams({ model, isOpenOnly, limit, after }: StreamQuery): Promise<StreamPage> {
-    const journaled = await this.#parts.journal.list();
+    const journaled = await orRefused(this.#parts.journal.list());
     const ids = new Set(journaled.map(({ stream }) => stream));
     // The opening of a new one may not be durable yet.
     for (const { id } of this.#table.all()) ids.add(id);
@@ -83,10 +84,9 @@ export class StreamDirectory implements StreamControl {
   async cancelStream(id: string, reason: string): Promise<StreamStatus> {
     const before = await this.stream(id);
     if (before.ended !== undefined) return before;
-    const stream = this.#table.take(id) ?? (await this.#openings.restored(id));
+    const stream = this.#table.take(id) ?? (await orRefused(this.#openings.restored(id)));
     if (stream === undefined) throw streamNotFound(id);
-    const message = reason === '' ? 'cancelled by an operator' : `cancelled by an operator: ${reason}`;
-    stream.tell({ kind: 'cancelled', link: undefined, message });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('an operator', reason) });
     await stream.whenEnded();
     const status = stream.status();
     if (status.ended !== undefined) return status;
@@ -97,7 +97,7 @@ export class StreamDirectory implements StreamControl {
     const known = this.#table.take(id)?.status();
     if (known !== undefined) return known;
     const { journal, clock } = this.#parts;
-    const view = await journal.peek(id);
+    const view = await orRefused(journal.peek(id));
     return view && journaledStatus(view, clock.wallNow());
   }
 }
@@ -107,7 +107,7 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
   const entries: StreamEntry<Uint8Array>[] = [...view.snapshot, ...view.entries].map(decodeEntry);
   const [first] = entries;
   if (first?.kind !== 'opening') return undefined;
-  const { model, version, openedAtMs, modelKind } = decodeOpening(first.payload);
+  const { model, version, openedAtMs, modelKind, exactness } = decodeOpening(first.payload);
   const { pending, finishedInput, outputs, ending } = restoredStreamFrom(entries, modelKind);
   return {
     id: view.stream,
@@ -118,10 +118,11 @@ function journaledStatus(view: StreamLogView, nowMs: number): StreamStatus | und
     isAttached: false,
     openedAtMs,
     ageMs: nowMs - openedAtMs,
-    expiresAtMs: view.expiresAtMs,
+    expiresAtMs: first.expiresAt,
     acceptedInput: pending.at(-1)?.entry.sequence ?? finishedInput,
     outputs,
     journalBytes: view.bytes,
+    exactness: exactness?.verdict,
     ended: ending && endedFrameFrom(ending),
   };
 }

@@ -13,6 +13,7 @@ import type {
   OpenedFrame,
   OpenFrame,
 } from '@millrace/protocol';
+import type { ExactnessVerdict } from './exactness.ts';
 
 /** Who speaks. */
 export interface StreamCaller {
@@ -37,14 +38,14 @@ export type StreamLinkFrame = OpenedFrame | AcceptedFrame | EncodedOutput | Drai
 /** A connection of a client, as the edge implements it. */
 export interface StreamListenerOfLink {
   onFrame(frame: StreamLinkFrame): void;
-  /** Called once; undefined: after `ended`. With an error the stream goes on without this connection, or was never opened. */
+  /** Called once; undefined: after `ended`, or as `finish` asked for. With an error the stream goes on without this connection, or was never opened. */
   onClosed(error: InferenceError | undefined): void;
 }
 
 export interface AttachOptions {
   /**
-   * The client says which outputs it has handled, and gives the credit for more. Otherwise the edge calls `taken` as the
-   * transport takes them, and a limited number of outputs is kept for a resume.
+   * The client says which outputs it has handled, and gives the credit for more. Otherwise what its transport takes is the
+   * credit for more, and a limited number of outputs is kept for a resume.
    */
   readonly isAcknowledging: boolean;
 }
@@ -54,8 +55,10 @@ export interface AttachedLink {
   input(frame: InputFrame): void;
   acknowledge(frame: AcknowledgeFrame): void;
   cancel(frame: CancelFrame): void;
-  /** The transport has taken the outputs up to this one: for clients that do not acknowledge. */
+  /** The transport has taken the outputs up to this one. Without it few are given to the edge, whatever the client's credit. */
   taken(output: number): void;
+  /** The client says no more on this connection: it is closed when every accepted input is answered, and the stream waits for a resume. */
+  finish(): void;
   /** The connection is lost: the stream waits for a resume. */
   detach(): void;
 }
@@ -75,6 +78,8 @@ export interface StreamStatus {
   readonly acceptedInput: number;
   readonly outputs: number;
   readonly journalBytes: number;
+  /** What the probe of its model found; undefined: its model keeps no state. */
+  readonly exactness: ExactnessVerdict | undefined;
   /** Undefined: it has not ended. */
   readonly ended: EndedFrame | undefined;
 }

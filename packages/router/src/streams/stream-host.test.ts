@@ -1,16 +1,20 @@
+import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import type { AcceptedFrame, InputFrame, OpenFrame, StreamPayload } from '@millrace/protocol';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { openMemoryJournal } from '@millrace/store';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { InferAnswer, InferRequest } from '../data-plane/infer.ts';
 import type { ModelView } from '../model/model-view.ts';
+import type { Exactness } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
+import { StreamHoldings } from './stream-holdings.ts';
 import { StreamHost } from './stream-host.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
+import type { StreamOpeningsParts } from './stream-openings.ts';
 import type { StreamSettings } from './stream-options.ts';
 
 const settings: StreamSettings = {
@@ -76,15 +80,17 @@ class SummingModel {
     readonly reject: (error: InferenceError) => void;
   }[] = [];
   isHeld: boolean = false;
+  /** Steps of this caller wait. */
+  heldCaller: string | undefined = undefined;
 
   readonly inferMany = (request: InferRequest, _signal: CancelSignal, _flow: AnswerFlow): Promise<InferAnswer> =>
     new Promise((resolve, reject) => {
       this.asked.push({ request, resolve, reject });
-      if (!this.isHeld) this.answer();
+      if (!this.isHeld && request.origin.caller !== this.heldCaller) this.answer(this.asked.length - 1);
     });
 
-  answer(): void {
-    const { request, resolve } = this.asked.shift() as (typeof this.asked)[0];
+  answer(at = 0): void {
+    const [{ request, resolve }] = this.asked.splice(at, 1) as [(typeof this.asked)[0]];
     const value = (name: string): number => request.inputs.find((input) => input.name === name)?.data[0] ?? 0;
     const sum = (value('x') + value('state')) & 0xff;
     const outputs = [byte('y', sum), byte('state_out', sum)];
@@ -92,18 +98,28 @@ class SummingModel {
   }
 }
 
-function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
+interface HostOptions {
+  readonly ledger?: MemoryLedger;
+  readonly more?: Partial<StreamSettings>;
+  /** Inputs are made at least so long. */
+  readonly inputBytes?: number;
+}
+
+function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, inputBytes = 0 }: HostOptions = {}) {
   const model = new SummingModel();
-  const pins = { held: 0, digest, retire: () => {} };
+  const pins = { held: 0, digest, exactness: undefined as Exactness | undefined, retire: () => {} };
   const pin = async (onRetired: () => void): Promise<StreamPin> => {
     pins.held += 1;
     pins.retire = onRetired;
     const release = () => {
       pins.held -= 1;
     };
-    return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: pins.digest, release };
+    const { digest: found, exactness } = pins;
+    return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: found, exactness, release };
   };
   const alarms: (() => void)[] = [];
+  /** Steps that wait for the model to be served. */
+  const waits = new Set<() => void>();
   const seen: string[] = [];
   const observer = new Proxy({} as StreamObserver, {
     get:
@@ -112,6 +128,20 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
         void seen.push([String(event), ...about].join(' ')),
   });
   const time = { aheadMs: 0 };
+  const clock: StreamOpeningsParts['clock'] = {
+    now: () => 0,
+    wallNow: () => Date.now() + time.aheadMs,
+    planeTimeOf: (wallMs) => wallMs,
+    after: (_delayMs, callback) => {
+      alarms.push(callback);
+      return () => {};
+    },
+    alarm: (_delayMs, callback) => {
+      alarms.push(callback);
+      return () => {};
+    },
+    endOfTurn: (callback) => void setImmediate(callback),
+  };
   const host = new StreamHost({
     journal,
     models: {
@@ -123,27 +153,22 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1') {
         if (pins.digest === 'unreadable') throw new InferenceError('model-not-ready', 'its files cannot be read');
         return pins.digest === '' ? undefined : pin(onRetired);
       },
+      onServed: (_model, _version, callback) => {
+        waits.add(callback);
+        return () => waits.delete(callback);
+      },
     },
     inference: { inferMany: model.inferMany },
-    codec,
-    settings,
-    clock: {
-      now: () => 0,
-      wallNow: () => Date.now() + time.aheadMs,
-      planeTimeOf: (wallMs) => wallMs,
-      after: (_delayMs, callback) => {
-        alarms.push(callback);
-        return () => {};
-      },
-      alarm: (_delayMs, callback) => {
-        alarms.push(callback);
-        return () => {};
-      },
-      endOfTurn: (callback) => void setImmediate(callback),
+    codec: {
+      ...codec,
+      encodeInput: (payload) => Buffer.from(JSON.stringify(payload).padEnd(inputBytes)),
     },
+    settings: { ...settings, ...more },
+    clock,
     observer,
+    memory: new StreamHoldings({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
   });
-  return { host, model, journal, pins, alarms, seen, time };
+  return { host, model, journal, pins, alarms, waits, seen, time };
 }
 
 interface Client {
@@ -209,7 +234,8 @@ test('a stateful stream sums its inputs, hides the state, and ends when its inpu
   const { link, said } = clientOf(host, {});
   for (const [index, value] of [1, 2, 3].entries()) link.input(input(index + 1, value, value === 3));
   await settle();
-  expect(said[0]).toBe('opened next=1 accepted=0');
+  // The opening and the inputs share a commit, so `opened` tells of both.
+  expect(said[0]).toBe('opened next=1 accepted=3');
   expect(outputsOf(said)).toEqual(['1: y=1', '2: y=3', '3: y=6']);
   expect(said.slice(-2)).toEqual(['ended done', 'closed']);
   expect(pins.held).toBeLessThanOrEqual(1);
@@ -227,6 +253,39 @@ test('a client that comes back gets what it has not seen, and inputs that it rep
   await settle();
   expect(outputsOf(second.said)).toEqual(['2: y=3', '3: y=6']);
   expect(second.said.at(-2)).toBe('ended done');
+});
+
+test('a client that says no more is closed when its inputs are answered, and may come back', async () => {
+  const { host, model } = hostOn();
+  model.isHeld = true;
+  const first = clientOf(host, { streamId: 'a-stream' });
+  first.link.input(input(1, 1));
+  // Nobody can send input 2 on this connection any more: it does not wait for it.
+  first.link.input(input(3, 3));
+  first.link.finish();
+  await settle();
+  expect(first.said).toEqual(['opened next=1 accepted=1']);
+  model.answer();
+  await settle();
+  expect(first.said.slice(1)).toEqual(['1: y=1', 'closed']);
+  model.isHeld = false;
+  const second = clientOf(host, { streamId: 'a-stream', resumeAfter: 1 });
+  await settle();
+  second.link.finish();
+  await settle();
+  expect(second.said).toEqual(['opened next=2 accepted=1', 'closed']);
+  const third = clientOf(host, { streamId: 'a-stream', resumeAfter: 1 });
+  third.link.finish();
+  // Before the stream is found: both are passed on then.
+  third.link.input(input(2, 2));
+  await settle();
+  expect(outputsOf(third.said)).toEqual(['2: y=3', '3: y=6']);
+  expect(third.said.at(-1)).toBe('closed');
+  const fourth = clientOf(host, { streamId: 'a-stream', resumeAfter: 3 });
+  fourth.link.input(input(4, 4, true));
+  fourth.link.finish();
+  await settle();
+  expect(fourth.said.slice(-3)).toEqual(['4: y=10', 'ended done', 'closed']);
 });
 
 test('a router that died is followed by one that goes on from the journal', async () => {
@@ -258,6 +317,17 @@ test('streams of an earlier process are taken over at the start', async () => {
   expect(await host.restore(notFailed)).toBe(1);
   expect([host.counts, pins.held]).toEqual([{ attached: 0, detached: 1, ended: 0 }, 1]);
   expect(await host.directory.stream('a-stream')).toMatchObject({ isOwned: true, model: 'sum', version: '1' });
+});
+
+test('the models of streams that an earlier process left are known before the streams are taken over', async () => {
+  const journal = openMemoryJournal();
+  const before = hostOn(journal);
+  expect(await before.host.streamedVersions()).toEqual(new Set());
+  clientOf(before.host, { streamId: 'a-stream' });
+  await settle();
+  const { host } = hostOn(journal);
+  expect(await host.streamedVersions()).toEqual(new Set(['sum:1']));
+  expect(host.counts).toEqual({ attached: 0, detached: 0, ended: 0 });
 });
 
 test('a stream whose model has other files, or none, ends with the reason', async () => {
@@ -319,7 +389,7 @@ test('a stream whose router died before its opening was durable is opened by the
   const { link, said } = clientOf(hostOn(journal).host, { streamId: 'not-born-yet' });
   link.input(input(1, 5, true));
   await settle();
-  expect(said).toEqual(['opened next=1 accepted=0', 'accepted 1', '1: y=5', 'ended done', 'closed']);
+  expect(said).toEqual(['opened next=1 accepted=1', '1: y=5', 'ended done', 'closed']);
 });
 
 test('misuse gets its named error', async () => {
@@ -372,6 +442,16 @@ test('inputs, acknowledgements and cancels come in calls of their own, too', asy
   await expect(host.input('a-stream', input(2, 1), alice)).rejects.toMatchObject({ code: 'cancelled' });
 });
 
+test('the ending of a cancelled stream repeats only the beginning of a long reason', async () => {
+  const { host } = hostOn();
+  clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  await host.cancel('a-stream', { kind: 'cancel', reason: 'x'.repeat(500) }, alice);
+  await settle();
+  const { ended } = await host.status('a-stream', alice);
+  expect(ended?.message).toBe(`cancelled by the client: ${'x'.repeat(128)}… (500 characters)`);
+});
+
 test('a step that finds no capacity is asked again, and the stream goes on', async () => {
   const { host, model, alarms } = hostOn();
   model.isHeld = true;
@@ -384,6 +464,78 @@ test('a step that finds no capacity is asked again, and the stream goes on', asy
   for (const alarm of alarms.splice(0)) alarm();
   await settle();
   expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
+test('a step whose model is loading is asked again when that is served, before its pause has passed', async () => {
+  const { host, model, waits } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('model-not-ready', 'the model is loading'));
+  await settle();
+  expect([model.asked.length, waits.size]).toEqual([0, 1]);
+  model.isHeld = false;
+  for (const served of [...waits]) served();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+  expect(waits.size).toBe(0);
+});
+
+test('a step that is cancelled waits for its model no longer', async () => {
+  const { host, model, waits } = hostOn();
+  model.isHeld = true;
+  const { link } = clientOf(host, {});
+  link.input(input(1, 7));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('model-not-ready', 'the model is loading'));
+  await settle();
+  link.cancel({ kind: 'cancel', reason: '' });
+  await settle();
+  expect([model.asked.length, waits.size]).toEqual([0, 0]);
+});
+
+test('a step of a version that has lost its workers is asked again', async () => {
+  const { host, model, alarms } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  model.asked.shift()?.reject(new InferenceError('unknown-model', 'this server does not serve it'));
+  await settle();
+  model.isHeld = false;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
+test('a stream whose life is over ends as expired, since its log outlives it', async () => {
+  const time = { aheadMs: 0 };
+  const journal = openMemoryJournal({
+    clock: {
+      now: () => Date.now() + time.aheadMs,
+      alarm: () => () => {},
+      endOfTurn: (callback) => void setImmediate(callback),
+    },
+  });
+  const { host, alarms, time: hostTime } = hostOn(journal);
+  const { said } = clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  const { openedAtMs, expiresAtMs } = await host.directory.stream('a-stream');
+  expect(expiresAtMs - openedAtMs).toBe(settings.lifeMsMax);
+  time.aheadMs = settings.lifeMsMax;
+  hostTime.aheadMs = settings.lifeMsMax;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(said.slice(-2)).toEqual(['ended expired stream-expired', 'closed']);
+  expect(await journal.list()).toEqual([]);
+});
+
+test('a call beside the connection says by a named error that the journal does not answer', async () => {
+  const { host, journal } = hostOn();
+  await journal.close();
+  await expect(host.input('a-stream', input(1, 5), alice)).rejects.toMatchObject({ code: 'journal-unavailable' });
+  await expect(host.directory.stream('a-stream')).rejects.toMatchObject({ code: 'journal-unavailable' });
 });
 
 test('a journal that is full while an input is on its way ends the stream after that input', async () => {
@@ -502,7 +654,7 @@ test('steps that run again after a restart, that are postponed, and endings are 
   for (const alarm of after.alarms.splice(0)) alarm();
   await settle();
   expect(second.said.at(-2)).toBe('ended done');
-  expect(after.seen.filter((text) => text.startsWith('streamEnded'))).toEqual(['streamEnded done ']);
+  expect(after.seen.filter((text) => text.startsWith('streamEnded'))).toEqual(['streamEnded done  false']);
 });
 
 test('operators list, see and cancel streams of this router and those that only lie in the journal', async () => {
@@ -542,4 +694,165 @@ test('operators list, see and cancel streams of this router and those that only 
   expect(await host.directory.cancelStream('left', 'again')).toMatchObject({ ended });
   await expect(host.directory.stream('none')).rejects.toMatchObject({ code: 'stream-not-found' });
   await expect(host.directory.cancelStream('none', '')).rejects.toMatchObject({ code: 'stream-not-found' });
+});
+
+test('steps of a model that company changes run alone, and its streams are exact', async () => {
+  const { host, model, pins } = hostOn();
+  pins.exactness = { verdict: 'alone', reason: 'company changes its bits' };
+  model.isHeld = true;
+  const { link } = clientOf(host, { streamId: 'with-a-long-enough-id' });
+  link.input(input(1, 5));
+  await settle();
+  expect(model.asked.map(({ request }) => request.target.isAlone)).toEqual([true]);
+  expect((await host.status('with-a-long-enough-id', alice)).exactness).toBe('alone');
+});
+
+test('a stream of an inexact model says so, also after a restart, and journaled outputs hold when a step runs again', async () => {
+  const before = hostOn();
+  before.pins.exactness = { verdict: 'inexact', reason: 'it is random' };
+  const warnings: unknown[] = [];
+  const id = 'with-a-long-enough-id';
+  const open: OpenFrame = {
+    kind: 'open',
+    streamId: id,
+    mode: 'either',
+    context: 'sum',
+    parameters: {},
+    resumeAfter: 0,
+    protocolVersions: [1],
+  };
+  const onFrame = (frame: StreamLinkFrame): void => {
+    if (frame.kind === 'opened') warnings.push(...frame.warnings);
+  };
+  const link = before.host.attach(open, alice, { isAcknowledging: true }, { onFrame, onClosed: () => {} });
+  link.input(input(1, 5));
+  await settle();
+  expect(warnings).toEqual(['exact: false: after a failure the stream may go on with other values; it is random']);
+
+  const after = hostOn(before.journal);
+  // The step that runs again for its state gives another value than the one that is journaled.
+  after.model.isHeld = true;
+  expect((await after.host.directory.stream(id)).exactness).toBe('inexact');
+  const { said } = clientOf(after.host, { streamId: id, resumeAfter: 0 });
+  await settle();
+  const { request, resolve } = after.model.asked.shift() as (typeof after.model.asked)[0];
+  const outputs = [byte('y', 99), byte('state_out', 99)];
+  resolve({ model: 'sum', version: '1', id: '', outputs, release: () => {} });
+  await settle();
+  expect(request.target.isAlone).toBe(false);
+  expect(said).toEqual(['opened next=1 accepted=1', '1: y=5']);
+  expect((await after.host.status(id, alice)).exactness).toBe('inexact');
+});
+
+describe('memory of streams', () => {
+  const mebibyte = 1024 ** 2;
+  /** 16 MiB shared by all, and 2 MiB for small holdings. */
+  const limitedLedger = (): MemoryLedger =>
+    new MemoryLedger({ ...resolveMemoryLimits(), sharedBytes: 16 * mebibyte, smallBytes: 2 * mebibyte });
+  const more = { openMax: 2000, openPerCallerMax: 1500, inputBytesMax: 100_000 };
+
+  test('one owner with 1,000 streams full of pending inputs has its share; the stream of another goes on', async () => {
+    const ledger = limitedLedger();
+    const { host, model } = hostOn(openMemoryJournal(), 'files-1', { ledger, more, inputBytes: 20_000 });
+    model.heldCaller = 'a';
+    const clients = Array.from({ length: 1000 }, () => clientOf(host, {}));
+    await settle();
+    for (let sequence = 1; sequence <= 4; sequence++) {
+      for (const { link } of clients) link.input(input(sequence, 1));
+      await settle();
+    }
+    const refused = clients.filter(({ said }) => said.at(-1) === 'closed caller-full').length;
+    expect(refused).toBeGreaterThan(500);
+    expect(ledger.usedBytes).toBeGreaterThan(4 * mebibyte);
+    // By the rule of shares one owner leaves at least the square of its part free.
+    expect(ledger.sharedUsed).toBeLessThan(0.4 * 16 * mebibyte);
+    expect(ledger.smallUsed).toBeLessThan(0.4 * 2 * mebibyte);
+
+    const { said } = clientOf(host, {}, { caller: 'b', principal: '' });
+    await settle();
+    expect(said).toEqual(['opened next=1 accepted=0']);
+    const bob = clientOf(host, { streamId: 'stream-of-bob' }, { caller: 'b', principal: '' });
+    await settle();
+    for (let sequence = 1; sequence <= 20; sequence++) bob.link.input(input(sequence, 1));
+    await settle();
+    expect(outputsOf(bob.said)).toHaveLength(4);
+    bob.link.taken(4);
+    await settle();
+    expect(outputsOf(bob.said)).toHaveLength(8);
+  });
+
+  test('a refused input is not lost: the stream goes on when its client resumes and there is room', async () => {
+    const ledger = limitedLedger();
+    const { host, model, alarms } = hostOn(openMemoryJournal(), 'files-1', { ledger, more, inputBytes: 80_000 });
+    model.isHeld = true;
+    const { link, said } = clientOf(host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    link.input(input(1, 5));
+    await settle();
+    const others = ledger.guest('a').lease({ onMemory: () => {} });
+    others.count(9 * mebibyte);
+    link.input(input(2, 6));
+    await settle();
+    expect(said.slice(-2)).toEqual(['accepted 1', 'closed caller-full']);
+    await expect(host.input('a-stream-0123456789', input(2, 6), alice)).rejects.toMatchObject({ code: 'caller-full' });
+    // No credit is given until there is room.
+    const credits: unknown[] = [];
+    const open: OpenFrame = {
+      kind: 'open',
+      streamId: 'a-stream-0123456789',
+      mode: 'resume',
+      context: '',
+      parameters: {},
+      resumeAfter: 0,
+      protocolVersions: [1],
+    };
+    const onFrame = (frame: StreamLinkFrame): void => {
+      if (frame.kind === 'opened' || frame.kind === 'accepted') credits.push(frame.inputCredit?.messages);
+    };
+    const again = host.attach(open, alice, { isAcknowledging: true }, { onFrame, onClosed: () => {} });
+    await settle();
+    expect(credits).toEqual([0]);
+    others.end();
+    for (const alarm of alarms.splice(0)) alarm();
+    await settle();
+    expect(credits.at(-1)).toBeGreaterThan(32);
+    again.input(input(2, 6));
+    await settle();
+    expect((await host.status('a-stream-0123456789', alice)).acceptedInput).toBe(2);
+  });
+
+  test('what streams keep is given back as it is answered and acknowledged, and all of it at their end', async () => {
+    const ledger = limitedLedger();
+    const { host } = hostOn(openMemoryJournal(), 'files-1', { ledger, more });
+    const credit = { messages: 10, bytes: 10_000 };
+    const { link } = clientOf(host, { outputCredit: credit });
+    await settle();
+    expect([ledger.usedBytes, ledger.ownerCount]).toEqual([0, 0]);
+    for (const sequence of [1, 2, 3]) link.input(input(sequence, 1));
+    await settle();
+    const kept = ledger.usedBytes;
+    expect(kept).toBeGreaterThan(300);
+    link.acknowledge({ kind: 'acknowledge', output: 2, outputCredit: credit });
+    await settle();
+    expect(ledger.usedBytes).toBeLessThan(kept);
+    host.drain();
+    await settle();
+    expect([ledger.usedBytes, ledger.ownerCount]).toEqual([0, 0]);
+  });
+
+  test('a stream that was restored is charged to the client that resumes it', async () => {
+    const before = hostOn(openMemoryJournal(), 'files-1', { more });
+    before.model.isHeld = true;
+    const { link } = clientOf(before.host, { streamId: 'a-stream-0123456789' });
+    link.input(input(1, 5));
+    await settle();
+    const ledger = limitedLedger();
+    const { host, model } = hostOn(before.journal, 'files-1', { ledger, more });
+    model.isHeld = true;
+    await host.restore(() => {});
+    clientOf(host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    expect([ledger.ownerCount, ledger.usedBytes > 0]).toEqual([1, true]);
+    expect(ledger.guest('a').owner.smallBytes).toBe(ledger.usedBytes);
+  });
 });

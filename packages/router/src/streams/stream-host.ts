@@ -2,6 +2,7 @@
  * The durable streams of this router, as edges and operators use them. How streams are found and made is in
  * stream-openings.ts, what happens to one in hosted-stream.ts.
  */
+import type { ModelKey } from '@millrace/core';
 import type {
   AcceptedFrame,
   AcknowledgeFrame,
@@ -23,8 +24,11 @@ import type {
   StreamStatus,
 } from './stream-gateway.ts';
 import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
-import { openRefusalFrom, streamDrainingRefusal } from './stream-refusals.ts';
+import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
+
+/** Streams that are taken over at once: they share commits of the journal, and a client that comes back waits for no more. */
+const restoresMax = 64;
 
 export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
@@ -55,8 +59,8 @@ export class StreamHost implements StreamGateway {
         if (link.isDetached) return;
         const { resumeAfter, outputCredit = this.#defaultCredit } = open;
         const { isAcknowledging } = options;
-        stream.attach(link.id, link, { resumeAfter, credit: outputCredit, isAcknowledging });
-        link.passTo(stream, this.#defaultCredit);
+        stream.attach(link.id, link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
+        link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
       },
       (error: unknown) => {
         const refusal = openRefusalFrom(error);
@@ -69,7 +73,9 @@ export class StreamHost implements StreamGateway {
 
   async input(id: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame> {
     const stream = await this.#resumed(id, caller);
-    stream.tell(inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec));
+    const event = inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec);
+    if (!stream.claim(event.input.payload?.byteLength ?? 0)) throw memoryRefusal();
+    stream.tell(event);
     const input = await stream.accepted(frame.sequence);
     return { kind: 'accepted', input };
   }
@@ -81,25 +87,34 @@ export class StreamHost implements StreamGateway {
 
   async cancel(id: string, frame: CancelFrame, caller: StreamCaller): Promise<void> {
     const stream = await this.#resumed(id, caller);
-    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage(frame) });
+    stream.tell({ kind: 'cancelled', link: undefined, message: cancelMessage('the client', frame.reason) });
   }
 
   async status(id: string, caller: StreamCaller): Promise<StreamStatus> {
     return (await this.#resumed(id, caller)).status();
   }
 
+  /** The model versions of the streams that an earlier process left and that have not ended, as far as the journal says. */
+  async streamedVersions(): Promise<ReadonlySet<ModelKey>> {
+    const summaries = await this.#parts.journal.list();
+    return new Set(summaries.flatMap(({ tag }) => (tag === '' ? [] : [tag])));
+  }
+
   /** Takes over the streams that an earlier process left, so that their times go on and their models are loaded. */
   async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
-    const summaries = await this.#parts.journal.list();
+    const waiting = (await this.#parts.journal.list()).values();
     let restored = 0;
-    for (const { stream: id } of summaries) {
-      if (this.#isDraining) break;
-      try {
-        if ((await this.#openings.restored(id)) !== undefined) restored += 1;
-      } catch (error) {
-        onFailed(id, openRefusalFrom(error));
+    const restoreSome = async (): Promise<void> => {
+      for (const { stream: id } of waiting) {
+        if (this.#isDraining) return;
+        try {
+          if ((await this.#openings.restored(id)) !== undefined) restored += 1;
+        } catch (error) {
+          onFailed(id, openRefusalFrom(error));
+        }
       }
-    }
+    };
+    await Promise.all(Array.from({ length: restoresMax }, restoreSome));
     return restored;
   }
 
@@ -119,7 +134,7 @@ export class StreamHost implements StreamGateway {
   }
 
   /** A stream that a call beside its connection names. */
-  async #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
+  #resumed(id: string, caller: StreamCaller): Promise<HostedStream> {
     const resume: OpenFrame = {
       kind: 'open',
       streamId: id,
@@ -129,6 +144,6 @@ export class StreamHost implements StreamGateway {
       resumeAfter: 0,
       protocolVersions: [],
     };
-    return this.#opened(resume, caller);
+    return orRefused(this.#opened(resume, caller));
   }
 }

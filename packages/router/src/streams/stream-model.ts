@@ -8,8 +8,8 @@ export class StreamModel {
   readonly kind: StreamModelKind;
   readonly isResumable: boolean;
   readonly #states: readonly StreamStatePair[];
-  /** Those that a client sends and gets: without the state. */
-  readonly #inputs: readonly TensorSpec[];
+  /** Those that a client sends: without the state. */
+  readonly ownInputs: readonly TensorSpec[];
   readonly #outputNames: readonly string[];
 
   constructor(view: ModelView) {
@@ -17,7 +17,7 @@ export class StreamModel {
     this.#states = view.streamStates ?? [];
     this.kind = view.isDecoupled === true ? 'decoupled' : this.#states.length > 0 ? 'stateful' : 'independent';
     this.isResumable = this.kind !== 'decoupled' || view.isResumable === true;
-    this.#inputs = view.inputs.filter(({ name }) => !this.#states.some(({ input }) => input === name));
+    this.ownInputs = view.inputs.filter(({ name }) => !this.#states.some(({ input }) => input === name));
     this.#outputNames = view.outputs
       .map(({ name }) => name)
       .filter((name) => !this.#states.some(({ output }) => output === name));
@@ -67,10 +67,10 @@ export class StreamModel {
   }
 
   #soleInput(form: string): TensorSpec {
-    const required = this.#inputs.filter(({ isOptional }) => isOptional !== true);
+    const required = this.ownInputs.filter(({ isOptional }) => isOptional !== true);
     const [input] = required;
     if (input !== undefined && required.length === 1 && (form === 'bytes' || input.datatype === 'BYTES')) return input;
-    const inputs = this.#inputs.map(({ name, datatype }) => `${name} (${datatype})`).join(', ');
+    const inputs = this.ownInputs.map(({ name, datatype }) => `${name} (${datatype})`).join(', ');
     throw new InferenceError(
       'invalid-request',
       `an input given as ${form} needs a model with one ${form === 'text' ? 'BYTES ' : ''}input, and ${this.view.name} has ${inputs}; send tensors`,

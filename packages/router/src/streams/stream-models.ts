@@ -1,5 +1,6 @@
 /** Finds the model version of a stream, and pins it: by its files, which a later process must find unchanged. */
 import type { PinnedModel } from '../data-plane/infer.ts';
+import type { Exactness } from './exactness.ts';
 import type { StreamModel } from './stream-model.ts';
 
 /** A version that a stream holds on to. */
@@ -8,6 +9,8 @@ export interface StreamPin {
   readonly revision: PinnedModel;
   /** Of its files. */
   readonly digest: string;
+  /** What the probe of the version found; undefined: its streams have no state, or it was found before they were restored. */
+  readonly exactness: Exactness | undefined;
   /** A newer revision of the version may take this one's place. May be called more than once. */
   release(): void;
 }
@@ -23,4 +26,6 @@ export interface StreamModels {
    * `InferenceError` when that cannot be told now.
    */
   pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined>;
+  /** Calls back once, when the version begins to take requests; returns a function that cancels. */
+  onServed(model: string, version: string, callback: () => void): () => void;
 }

@@ -17,10 +17,8 @@ export interface StreamObserver {
   streamResumed(cause: ResumeCause): void;
   /** How long the client was without the stream; resume-watch.ts says from when to when. */
   streamRejoined(gapMs: number): void;
-  /** `code`: undefined if the outcome is `done`. */
-  streamEnded(outcome: EndingOutcome, code: ErrorCode | undefined): void;
-  /** No client resumed the stream in time. It ends as `cancelled`. */
-  streamAbandoned(): void;
+  /** `code`: undefined if the outcome is `done`. `isAbandoned`: it has expired because no client resumed it in time. */
+  streamEnded(outcome: EndingOutcome, code: ErrorCode | undefined, isAbandoned: boolean): void;
   inputsLate(count: number): void;
   /** An input runs again; so many of its outputs are journaled, and are compared and skipped. */
   stepRepeated(journaledOutputs: number): void;

@@ -1,38 +1,32 @@
 /** Opens streams: creates them, or takes over those that an earlier process left in the journal. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  type OpenedStream,
-  openDecisionOf,
-  resolveStreamMachineConfig,
-  type StreamEntry,
-  StreamMachine,
-  type StreamMachineOptions,
-} from '@millrace/core';
+import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
+import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { decodeOpening, encodeOpening, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
-import { streamIdWarnings } from './stream-id-warnings.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
-import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
 import { streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
-export interface StreamOpeningsParts extends Omit<ModelStepsParts, 'clock' | 'observer'> {
+export interface StreamOpeningsParts
+  extends Omit<ModelStepsParts, 'clock' | 'observer'>,
+    Pick<HostedStreamParts, 'memory' | 'observer'> {
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
   readonly clock: StreamClock & ModelStepsParts['clock'];
-  readonly observer: StreamObserver;
 }
 
 /** A stream of this router: new, or found in the journal. */
 interface FoundStream
-  extends Pick<HostedStreamParts, 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
+  extends Pick<HostedStreamParts, 'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
   /** Undefined: its model is gone, and it is about to end. */
   readonly pin: StreamPin | undefined;
   readonly caller: string;
@@ -42,12 +36,12 @@ export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
-  /** By kind of the model: all streams of a kind share one. */
-  readonly #optionsByModel = new Map<string, StreamMachineOptions<Uint8Array>>();
+  readonly #machineOptions: MachineOptions;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
+    this.#machineOptions = new MachineOptions(parts.settings);
   }
 
   /** The stream that an `open` frame asks for, new or resumed. */
@@ -99,7 +93,14 @@ export class StreamOpenings {
       pin = await models.pin(open.context, retired);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
-      const log = await journal.takeOver(id, this.#owner, { create: true, expectedEpoch, expiresAtMs });
+      const tag = journalTagOf(pin.model.view);
+      // The log outlives the stream, so that its end can be written and be asked for.
+      const log = await journal.takeOver(id, this.#owner, {
+        create: true,
+        expectedEpoch,
+        expiresAtMs: expiresAtMs + settings.resumeWindowMs,
+        tag,
+      });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
@@ -111,14 +112,15 @@ export class StreamOpenings {
         modelDigest: pin.digest,
         modelKind: kind,
         isResumable,
+        exactness: pin.exactness,
         openedAtMs,
       };
       const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
         kind: 'opening',
         payload: encodeOpening(opening),
-        expiresAt: log.expiresAtMs,
+        expiresAt: expiresAtMs,
       };
-      const machine = StreamMachine.open(first, this.#machineOptions(opening), openedAtMs);
+      const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
       stream = this.#hosted({
         id,
         opening,
@@ -126,7 +128,8 @@ export class StreamOpenings {
         machine,
         pin,
         caller,
-        warnings: open.streamId === undefined ? noWarnings : streamIdWarnings(open.streamId),
+        expiresAtMs,
+        warnings: openingWarnings(open.streamId, pin.exactness),
         isRestored: false,
       });
       observer.streamOpened();
@@ -159,7 +162,9 @@ export class StreamOpenings {
     try {
       // Nothing of a stream that has ended is run again.
       if (!hasEnded) {
-        pin = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+        const found = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
+        // The files are the same, so it was probed when the stream opened: a resume does not wait for a probe.
+        pin = found && { ...found, exactness: opening.exactness };
       }
     } catch (error) {
       // Whoever comes next tries again.
@@ -168,7 +173,7 @@ export class StreamOpenings {
     }
     this.#table.claimRoom('');
     const last = log.base + log.entries.length;
-    const machine = StreamMachine.restore(entries, last, this.#machineOptions(opening), clock.wallNow());
+    const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
     const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
     if (!hasEnded && (pin === undefined || isChanged)) {
       const code = isChanged ? 'model-changed' : 'model-unloaded';
@@ -176,13 +181,24 @@ export class StreamOpenings {
       const message = `version ${opening.version} of ${opening.model} ${what}; open a new stream`;
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
-    stream = this.#hosted({ id, opening, log, machine, pin, caller: '', warnings: noWarnings, isRestored: true });
+    const warnings = openingWarnings(undefined, opening.exactness);
+    stream = this.#hosted({
+      id,
+      opening,
+      expiresAtMs: first.expiresAt,
+      log,
+      machine,
+      pin,
+      caller: '',
+      warnings,
+      isRestored: true,
+    });
     return stream;
   }
 
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
-    const { id, log } = found;
-    const { clock, observer } = this.#parts;
+    const { id } = found;
+    const { clock, observer, memory } = this.#parts;
     const steps = new ModelSteps(this.#parts, pin, caller, {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
       onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
@@ -195,8 +211,7 @@ export class StreamOpenings {
       this.#table.remove(id);
       this.#table.giveRoom(caller);
     };
-    const { expiresAtMs } = log;
-    const stream = new HostedStream({ ...found, expiresAtMs, steps, clock, observer, onEnded, onOver });
+    const stream = new HostedStream({ ...found, steps, clock, observer, memory, caller, onEnded, onOver });
     this.#table.add(id, stream);
     stream.perform();
     return stream;
@@ -210,34 +225,6 @@ export class StreamOpenings {
       stream()?.tell({ kind: 'model-lost', error: { code: 'model-unloaded', message } });
     });
   }
-
-  #machineOptions({ modelKind, isResumable }: OpeningRecord): StreamMachineOptions<Uint8Array> {
-    const key = `${modelKind} ${isResumable}`;
-    let options = this.#optionsByModel.get(key);
-    if (options === undefined) {
-      const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
-        this.#parts.settings;
-      const config = resolveStreamMachineConfig({
-        model: modelKind,
-        isResumable,
-        resumeWindowMs,
-        inputBytesMax,
-        retainedOutputsMax,
-        retainedBytesMax,
-        lateInputs,
-        latenessMsMax,
-      });
-      options = { config, isSame };
-      this.#optionsByModel.set(key, options);
-    }
-    return options;
-  }
-}
-
-const noWarnings: readonly string[] = [];
-
-function isSame(journaled: Uint8Array, again: Uint8Array): boolean {
-  return Buffer.compare(journaled, again) === 0;
 }
 
 /** A router died after it made the log and before the opening was durable: nobody was told of the stream, and it can begin. */

@@ -5,7 +5,7 @@ export interface StreamSettings {
   /** Streams that are open at once, and those of one caller. */
   readonly openMax: number;
   readonly openPerCallerMax: number;
-  /** A stream without a client is cancelled after this time. */
+  /** A stream without a client expires after this time. */
   readonly resumeWindowMs: number;
   /** A stream ends after this time, whoever is connected. */
   readonly lifeMsMax: number;

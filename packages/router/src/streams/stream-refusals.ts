@@ -31,12 +31,28 @@ export function streamDrainingRefusal(): InferenceError {
   return new InferenceError('draining', 'the server is shutting down; open the stream on another server');
 }
 
+export function memoryRefusal(): InferenceError {
+  return new InferenceError(
+    'caller-full',
+    'the streams and requests of this caller hold as much memory as one caller may have now; read and acknowledge outputs, and resume the stream after a pause',
+  );
+}
+
 /** What opening a stream failed with. */
 export function openRefusalFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
   if (!(error instanceof StoreError)) return new InferenceError('internal', String(error), { cause: error });
   const code = error.code === 'journal-full' ? 'journal-full' : 'journal-unavailable';
   return new InferenceError(code, error.message);
+}
+
+/** The same call, rejected with what an edge or an operator can be told. */
+export async function orRefused<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw openRefusalFrom(error);
+  }
 }
 
 /** Why a log refused an append, as the machine distinguishes it. */

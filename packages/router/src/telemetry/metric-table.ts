@@ -443,7 +443,7 @@ export const streamMetrics = {
   postponedSteps: {
     name: 'millrace_stream_postponed_steps_total',
     type: 'counter',
-    help: 'Refusals of steps for want of capacity, or because the model was loading; each is asked again after a pause.',
+    help: 'Refusals of steps for want of capacity, or because the model was loading; each is asked again after a pause, or when the model is ready.',
     labels: [],
   },
   workersLost: {

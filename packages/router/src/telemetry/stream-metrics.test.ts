@@ -42,10 +42,10 @@ test('events of streams are counted by outcome, code, cause and limit', async ()
     metrics.streamRefused('stream-not-found');
     metrics.streamResumed('router-restart');
     metrics.streamRejoined(250);
-    metrics.streamEnded('failed', 'worker-lost');
-    metrics.streamEnded('expired', 'stream-expired');
-    metrics.streamEnded('cancelled', 'cancelled');
-    metrics.streamAbandoned();
+    metrics.streamEnded('failed', 'worker-lost', false);
+    metrics.streamEnded('expired', 'stream-expired', false);
+    metrics.streamEnded('expired', 'stream-expired', true);
+    metrics.streamEnded('cancelled', 'cancelled', false);
     metrics.inputsLate(4);
     metrics.stepRepeated(3);
     metrics.stepPostponed();

@@ -48,13 +48,9 @@ export class StreamMetrics implements StreamObserver {
     this.#families.resumeGapSeconds.bind().observe(gapMs / 1000);
   }
 
-  streamEnded(outcome: EndingOutcome, code: ErrorCode | undefined): void {
+  streamEnded(outcome: EndingOutcome, code: ErrorCode | undefined, isAbandoned: boolean): void {
     this.#families.ended.bind(outcome, code ?? '').add(1);
-    if (outcome === 'expired') this.#families.expired.bind('life-time').add(1);
-  }
-
-  streamAbandoned(): void {
-    this.#families.expired.bind('resume-window').add(1);
+    if (outcome === 'expired') this.#families.expired.bind(isAbandoned ? 'resume-window' : 'life-time').add(1);
   }
 
   inputsLate(count: number): void {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Journal, StreamLog } from '../journal.ts';
 import { storeRefusal } from '../testing/store-refusal.ts';
 import { created, entriesOf, entry, type JournalHarness, shownLog, taken } from './journal-subject.ts';
 
@@ -73,6 +74,30 @@ export function logTests(harness: JournalHarness): void {
     expect(list[1]?.expiresAtMs).toBe(log.expiresAtMs);
     expect(journal.usage().logs).toBe(2);
     expect(journal.usage().bytes).toBe(list.reduce((sum, { bytes }) => sum + bytes, 0));
+  });
+
+  test('list shows the tag of a log from its first entry until nothing is left in it', async () => {
+    const { journal, subject } = harness;
+    const log = (await journal.takeOver('s', 'a', { create: true, tag: 'model:1' })) as StreamLog;
+    const tagIn = async (of: Journal): Promise<string | undefined> => (await of.list())[0]?.tag;
+    expect(await tagIn(journal)).toBe('');
+    await log.append(entriesOf('one', 'two'));
+    expect(await tagIn(journal)).toBe('model:1');
+    log.trim(2, entriesOf('snapshot'));
+    expect(await tagIn(journal)).toBe('model:1');
+    const again = await harness.reopen();
+    if (!subject.isDurable) return;
+    expect(await tagIn(again)).toBe('model:1');
+    const next = await taken(again, 's');
+    expect((await again.peek('s'))?.tag).toBe('model:1');
+    next.trim(2, []);
+    await next.close();
+    expect(await tagIn(again)).toBe('');
+  });
+
+  test('a tag that cannot be kept is refused', async () => {
+    const creating = harness.journal.takeOver('s', 'a', { create: true, tag: 'a\0b' });
+    await expect(creating).rejects.toEqual(storeRefusal('key-invalid', 'the tag "a\\u0000b" contains a NUL'));
   });
 
   test('a closed log has no owner and stays; a removed one is gone', async () => {

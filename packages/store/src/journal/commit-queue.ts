@@ -1,4 +1,5 @@
 /** Group commit: what is requested in one turn, or while a transaction is under way, shares the next transaction. */
+import type { StoreClock } from '../store-clock.ts';
 import type { StoreError } from '../store-error.ts';
 import type { JournalHost, JournalTable } from './journal-table.ts';
 
@@ -16,14 +17,16 @@ const commitBytesMax = 4 * 1024 * 1024;
 
 export class CommitQueue {
   readonly #host: JournalHost;
+  readonly #clock: Pick<StoreClock, 'endOfTurn'>;
   readonly #onSettled: (error?: StoreError) => void;
   #waiting: JournalChange[] = [];
   #isBusy: boolean = false;
   #whenIdle: (() => void)[] = [];
 
   /** `onSettled` is called after each transaction, before its changes are settled. */
-  constructor(host: JournalHost, onSettled: (error?: StoreError) => void) {
+  constructor(host: JournalHost, clock: Pick<StoreClock, 'endOfTurn'>, onSettled: (error?: StoreError) => void) {
     this.#host = host;
+    this.#clock = clock;
     this.#onSettled = onSettled;
   }
 
@@ -31,7 +34,7 @@ export class CommitQueue {
     this.#waiting.push(change);
     if (this.#isBusy) return;
     this.#isBusy = true;
-    setImmediate(this.#commit);
+    this.#clock.endOfTurn(this.#commit);
   }
 
   /** Resolves when everything added so far, and by that, has settled. */
@@ -52,7 +55,7 @@ export class CommitQueue {
         this.#onSettled(error);
         for (const change of changes) change.settle(error);
         if (this.#waiting.length > 0) {
-          setImmediate(this.#commit);
+          this.#clock.endOfTurn(this.#commit);
           return;
         }
         this.#isBusy = false;

@@ -104,7 +104,7 @@ export class LogIndex {
     log.last = lastOf(key);
   }
 
-  create(stream: string, createdAtMs: number, expiresAtMs: number): IndexedLog {
+  create(stream: string, tag: string, createdAtMs: number, expiresAtMs: number): IndexedLog {
     const head = {
       // The epoch that its first owner is about to get.
       life: this.#lastEpoch + 1,
@@ -114,6 +114,7 @@ export class LogIndex {
       snapshot: 0,
       createdAtMs,
       expiresAtMs,
+      tag,
     };
     const bytes = rowOverheadBytes + Buffer.byteLength(stream);
     const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes, damage: undefined };
@@ -218,7 +219,8 @@ function logFrom(key: Uint8Array, value: Uint8Array | undefined, nowMs: number, 
     return { ...log, head: { ...head, expiresAtMs }, last: head.base, damage: undefined };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const head = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
+    const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '' };
+    const head = { ...nothing, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
     return { ...log, head, last: 0, damage: error };
   }
 }

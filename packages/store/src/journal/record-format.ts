@@ -7,8 +7,8 @@
 import { crc32 } from 'node:zlib';
 import { StoreError } from '../store-error.ts';
 
-/** Format of the rows; a later one is not read. */
-export const journalFormat = 1;
+/** Format of the rows; a later one is not read. Heads of format 1 have no tag. */
+export const journalFormat = 2;
 
 export interface RecordKey {
   /** Position in the whole journal. */
@@ -31,6 +31,7 @@ export interface LogHead {
   readonly snapshot: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
+  readonly tag: string;
 }
 
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
@@ -124,19 +125,24 @@ export function entriesFrom(key: RecordKey, value: Uint8Array | undefined): read
 const headNumbers = 6;
 
 export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
-  const owner = Buffer.from(head.owner);
-  const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + owner.length);
+  // Neither has a NUL character.
+  const texts = Buffer.from(`${head.owner}\0${head.tag}`);
+  const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + texts.length);
   const { life, epoch, base, snapshot, createdAtMs, expiresAtMs } = head;
   let offset = valueHeadBytes;
   for (const number of [life, epoch, base, snapshot, createdAtMs, expiresAtMs]) {
     offset = value.writeDoubleLE(number, offset);
   }
-  value.set(owner, offset);
+  value.set(texts, offset);
   return sealed(crc32(key), value);
 }
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
   const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
+  const [owner = '', tag = ''] = content
+    .subarray(headNumbers * 8)
+    .toString()
+    .split('\0');
   return {
     life: content.readDoubleLE(0),
     epoch: content.readDoubleLE(8),
@@ -144,7 +150,8 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
     snapshot: content.readDoubleLE(24),
     createdAtMs: content.readDoubleLE(32),
     expiresAtMs: content.readDoubleLE(40),
-    owner: content.subarray(headNumbers * 8).toString(),
+    owner,
+    tag,
   };
 }
 

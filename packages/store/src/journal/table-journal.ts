@@ -50,7 +50,7 @@ export class TableJournal implements Journal {
   constructor(host: JournalHost, { bounds, clock = systemStoreClock }: TableJournalOptions = {}) {
     this.#host = host;
     this.#clock = clock;
-    this.#queue = new CommitQueue(host, this.#onSettled);
+    this.#queue = new CommitQueue(host, clock, this.#onSettled);
     this.#room = new JournalRoom({ ...defaultJournalBounds, ...bounds }, () => this.#index);
     this.#index = this.#readIndex();
     this.#context = {
@@ -66,7 +66,7 @@ export class TableJournal implements Journal {
   }
 
   async takeOver(stream: string, owner: string, options: TakeOverOptions = {}): Promise<StreamLog | undefined> {
-    checkLogNames(stream, owner);
+    checkLogNames(stream, owner, options.tag ?? '');
     let taken: OwnedLog | undefined;
     let before: OwnedLog | undefined;
     const request = this.#request((table) => {
@@ -86,7 +86,7 @@ export class TableJournal implements Journal {
   }
 
   #logToTakeOver(table: JournalTable, stream: string, options: TakeOverOptions): IndexedLog | undefined {
-    const { create = false, expectedEpoch } = options;
+    const { create = false, expectedEpoch, tag = '' } = options;
     const log = this.#liveLog(stream);
     if (expectedEpoch !== undefined && expectedEpoch !== (log?.head.epoch ?? 0)) return undefined;
     if (log !== undefined || !create) return log;
@@ -96,7 +96,8 @@ export class TableJournal implements Journal {
     if (expired !== undefined) this.#expire(table, expired);
     const now = this.#clock.now();
     const expiresAtMax = now + this.#room.ageMsMax;
-    return this.#index.create(stream, now, Math.min(options.expiresAtMs ?? expiresAtMax, expiresAtMax));
+    const expiresAtMs = Math.min(options.expiresAtMs ?? expiresAtMax, expiresAtMax);
+    return this.#index.create(stream, tag, now, expiresAtMs);
   }
 
   async peek(stream: string): Promise<StreamLogView | undefined> {
@@ -236,7 +237,8 @@ function fenced(reason: string): StoreError {
   return new StoreError('journal-fenced', reason);
 }
 
-function summaryOf({ stream, head, last, bytes }: IndexedLog): StreamLogSummary {
+function summaryOf({ stream, head, records, snapshot, last, bytes }: IndexedLog): StreamLogSummary {
   const { epoch, owner, base, createdAtMs, expiresAtMs } = head;
-  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs };
+  const tag = records.length === 0 && snapshot === undefined ? '' : head.tag;
+  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag };
 }

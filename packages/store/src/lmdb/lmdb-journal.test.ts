@@ -92,6 +92,27 @@ describe('the folder', () => {
     await withJournal(path, async (journal) => expect(await journal.list()).toHaveLength(2));
   });
 
+  test('of format 1, without tags, is read, and is of the present format after that', async () => {
+    const path = await writtenPath();
+    await change(path, async (rows) => {
+      await rows.put(Buffer.from('format'), Buffer.from('journal 1'));
+      for (const key of [...rows.getKeys({ start: Buffer.from('log/'), end: Buffer.from('log0') })]) {
+        const head = Buffer.from(rows.get(key) as Uint8Array);
+        await rows.put(key, sealedAs(1)(key, head.subarray(0, head.lastIndexOf(0))));
+      }
+    });
+    await withJournal(path, async (journal) => {
+      expect((await journal.list()).map(({ owner: by, tag }) => [by, tag])).toEqual([
+        ['a', ''],
+        ['a', ''],
+      ]);
+      expect(shownLog(await journal.takeOver('s', owner))).toBe('1 [opening] two three four five');
+    });
+    await change(path, async (rows) => {
+      expect(Buffer.from(rows.get(Buffer.from('format')) as Uint8Array).toString()).toBe(`journal ${journalFormat}`);
+    });
+  });
+
   test('of metadata holds no journal, nor the other way round', async () => {
     const [metadata, journal] = [freshPath(), freshPath()];
     await (await openLmdbStore({ path: metadata })).close();

@@ -71,7 +71,7 @@ function checkFormat(folder: string, table: LmdbTable, { kind, format: known }: 
   if (text !== formatText(kind, format)) {
     throw unusable(folder, `it holds rows of the format "${text}" and no ${kind}`, undefined, 'choose another folder');
   }
-  if (format === known) return;
+  if (format <= known) return;
   throw new StoreError(
     'store-newer',
     `the ${kind} in ${folder} has format ${format}, written by a later Millrace; this one supports up to ${known}: use that Millrace again, or another folder`,

@@ -21,6 +21,10 @@ export class HeldStoreClock implements StoreClock {
     };
   }
 
+  endOfTurn(callback: () => void): void {
+    setImmediate(callback);
+  }
+
   get alarms(): number {
     return this.#alarms.length;
   }

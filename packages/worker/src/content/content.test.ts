@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { contentOf } from './content-of.ts';
 import { FileDigests } from './file-digests.ts';
 import { type ContentLoad, LocalModelFiles } from './model-files.ts';
@@ -78,6 +78,24 @@ describe('digests of files', () => {
     writeFileSync(path, 'graph two');
     await digests.of(path);
     expect(read).toEqual([path, path]);
+  });
+
+  test('that several ask for at once are computed once', async () => {
+    let reads = 0;
+    const started: (() => void)[] = [];
+    const digests = new FileDigests((path) => {
+      reads += 1;
+      return new Promise((resolve) => started.push(() => resolve(path)));
+    }, later);
+    const path = join(version, 'model.onnx');
+    const given = [digests.of(path), digests.of(path), digests.of(path)];
+    // All three have seen the file as it is when the next one has been asked for.
+    await vi.waitFor(() => expect(started).toHaveLength(1));
+    const other = digests.of(join(version, 'Z'));
+    await vi.waitFor(() => expect(started).toHaveLength(2));
+    for (const finish of started) finish();
+    await Promise.all([...given, other]);
+    expect(reads).toBe(2);
   });
 
   test('of a file that has just changed are not kept: it may change again within one tick of its time stamp', async () => {

@@ -22,6 +22,8 @@ const chunkBytes = 128 * 1024;
 
 export class FileDigests {
   readonly #kept = new Map<string, KeptDigest>();
+  /** By path and fingerprint: files that are being read. */
+  readonly #reading = new Map<string, Promise<string>>();
   readonly #read: (path: string) => Promise<string>;
   readonly #now: () => number;
 
@@ -37,7 +39,7 @@ export class FileDigests {
     const fingerprint = fingerprintOfFile(before);
     const kept = this.#kept.get(path);
     if (kept?.fingerprint === fingerprint) return kept;
-    const sha256 = await this.#read(path);
+    const sha256 = await this.#readOnce(path, fingerprint);
     if (fingerprintOfFile(await stat(path, { bigint: true })) !== fingerprint) {
       throw new Error(`the file ${path} changed while it was read; load the model again when it is complete`);
     }
@@ -45,6 +47,16 @@ export class FileDigests {
     this.#kept.delete(path);
     if (this.#now() - Number(before.ctimeMs) > settledMs) this.#keep(path, digest);
     return digest;
+  }
+
+  /** Many streams of one model may ask at once. */
+  #readOnce(path: string, fingerprint: string): Promise<string> {
+    const key = `${fingerprint} ${path}`;
+    const known = this.#reading.get(key);
+    if (known !== undefined) return known;
+    const reading = this.#read(path).finally(() => this.#reading.delete(key));
+    this.#reading.set(key, reading);
+    return reading;
   }
 
   #keep(path: string, digest: KeptDigest): void {

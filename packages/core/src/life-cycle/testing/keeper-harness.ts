@@ -1,6 +1,6 @@
 import { Keeper } from '../keeper.ts';
 import type { KeeperConfig } from '../keeper-config.ts';
-import type { KeeperAction, KeeperEvent } from '../keeper-events.ts';
+import type { KeeperAction, KeeperEvent, WantedRevision } from '../keeper-events.ts';
 import type { VersionName } from '../version-status.ts';
 
 /** A keeper with its clock and the use of its contexts. */
@@ -32,9 +32,22 @@ export class KeeperHarness {
     isRetried = true,
     versions = [context],
   ): readonly string[] {
-    const names = versions.map(versionFrom);
-    const wanted = { context, revision, versions: names, bytesExpected, isRetried };
-    return this.tell({ kind: 'wanted', revisions: [wanted] });
+    return this.wantAll([this.wanted(context, revision, bytesExpected, isRetried, versions)]);
+  }
+
+  wanted(
+    context: string,
+    revision: number,
+    bytesExpected = 10,
+    isRetried = true,
+    versions = [context],
+    hasOpenStreams = false,
+  ): WantedRevision {
+    return { context, revision, versions: versions.map(versionFrom), bytesExpected, isRetried, hasOpenStreams };
+  }
+
+  wantAll(revisions: readonly WantedRevision[]): readonly string[] {
+    return this.tell({ kind: 'wanted', revisions });
   }
 
   /** Every worker of the revision has loaded all of it. */

@@ -9,8 +9,9 @@ const failuresMin = 1 / 16;
  *
  * An instance whose breaker is open gets nothing while another one is closed, even if that one is busy: otherwise load
  * would bring the work back to it. When all are open, all get work: a model is never turned off for its failures.
- * Where a latency target limits the instances in use, the first ones in order of arrival are used. While suspects of a
- * concurrent model may be next, only workers that run nothing are given its work.
+ * Where the policy or a latency target limits the instances in use, the first ones in order of arrival are used: a spare
+ * takes the place of one that is gone, and that one is a spare when it is back. While suspects of a concurrent model may be
+ * next, only workers that run nothing are given its work.
  */
 export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry | undefined {
   const { instances } = model;
@@ -19,7 +20,7 @@ export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry 
   const level = model.queue.head?.level ?? 0;
   if (instances.length === 1) return canBegin(only) && only.takesLevel(level) ? only : undefined;
   const isAnyTrusted = instances.some((instance) => instance.takesLevel(level) && isTrusted(instance));
-  let usableLeft = model.adaptive?.instances ?? Number.POSITIVE_INFINITY;
+  let usableLeft = model.instancesInUseMax;
   let best: InstanceEntry | undefined;
   for (const instance of instances) {
     if (!instance.takesLevel(level)) continue;
@@ -35,7 +36,14 @@ export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry 
 /** Whether some instance could take a request of this priority at once. */
 export function hasRoom(model: ModelEntry, priority: number): boolean {
   const level = model.queue.levelIndexOf(priority);
-  return model.instances.some((instance) => instance.worker.hasCredit && instance.takesLevel(level));
+  let usableLeft = model.policy.instancesInUseMax;
+  for (const instance of model.instances) {
+    if (!instance.takesLevel(level)) continue;
+    if (usableLeft === 0) return false;
+    usableLeft -= 1;
+    if (instance.worker.hasCredit) return true;
+  }
+  return false;
 }
 
 /**

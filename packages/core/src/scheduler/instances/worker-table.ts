@@ -58,7 +58,7 @@ export class WorkerTable {
     model.instances.push(instance);
     model.throughput.add(instance);
     if (instance.speed.isKnown) model.throughput.measure(instance, model.batchRowsMax);
-    model.adaptive?.setInstancesMax(model.instances.length);
+    model.noteInstances();
     noteReserved(model);
     return instance;
   }
@@ -70,7 +70,7 @@ export class WorkerTable {
     discard(worker.instances, instance);
     discard(model.instances, instance);
     model.throughput.remove(instance);
-    model.adaptive?.setInstancesMax(model.instances.length);
+    model.noteInstances();
     noteReserved(model);
   }
 

@@ -50,11 +50,12 @@ export class ModelEntry {
 
   /** Applies from now on; requests that arrived before keep the order of their answers. */
   setPolicy(policy: ModelPolicy): void {
-    const { latencyTargetMs, rowsMax } = this.#policy;
+    const { latencyTargetMs, rowsMax, instancesInUseMax } = this.#policy;
     this.#policy = policy;
     this.queue.setPolicy(policy);
     this.share.weight = policy.weight;
     if (policy.latencyTargetMs !== latencyTargetMs || policy.rowsMax !== rowsMax) this.#adapt();
+    else if (policy.instancesInUseMax !== instancesInUseMax) this.noteInstances();
   }
 
   /** Rows that a batch may have now. */
@@ -62,9 +63,19 @@ export class ModelEntry {
     return this.adaptive === undefined ? this.#policy.rowsMax : this.adaptive.rows;
   }
 
+  /** Instances that may be in use now. */
+  get instancesInUseMax(): number {
+    return this.adaptive === undefined ? this.#policy.instancesInUseMax : this.adaptive.instances;
+  }
+
+  /** Call it when an instance was added or removed. */
+  noteInstances(): void {
+    this.adaptive?.setInstancesMax(Math.min(this.instances.length, this.#policy.instancesInUseMax));
+  }
+
   #adapt(): void {
-    const { latencyTargetMs: targetMs, rowsMax } = this.#policy;
-    const instancesMax = Math.max(1, this.instances.length);
+    const { latencyTargetMs: targetMs, rowsMax, instancesInUseMax } = this.#policy;
+    const instancesMax = Math.max(1, Math.min(this.instances.length, instancesInUseMax));
     this.adaptive =
       targetMs === Number.POSITIVE_INFINITY ? undefined : new AdaptiveBatching({ targetMs, rowsMax, instancesMax });
   }

@@ -71,7 +71,7 @@ function waitInTurnMs(arrived: ArrivedRequest, model: ModelEntry, level: number)
 
 /** Instances reserved for more urgent requests do not count for this one. */
 function rowsPerMsFor(model: ModelEntry, level: number): number {
-  if (!model.hasReserved) return model.throughput.rowsPerMs;
+  if (!model.hasReserved) return model.throughput.rowsPerMs * shareInUse(model);
   let rowsPerMs = 0;
   let takers = 0;
   let measured = 0;
@@ -81,7 +81,12 @@ function rowsPerMsFor(model: ModelEntry, level: number): number {
     rowsPerMs += instance.rowsPerMs;
     if (instance.rowsPerMs > 0) measured += 1;
   }
-  return measured === 0 ? 0 : (rowsPerMs * takers) / measured;
+  return measured === 0 ? 0 : ((rowsPerMs * takers) / measured) * shareInUse(model);
+}
+
+/** Warm spares run nothing. */
+function shareInUse({ policy, instances }: ModelEntry): number {
+  return instances.length <= policy.instancesInUseMax ? 1 : policy.instancesInUseMax / instances.length;
 }
 
 function boundedRetryMs(ms: number): number {

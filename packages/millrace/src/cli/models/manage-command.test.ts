@@ -110,6 +110,8 @@ describe('streams', () => {
     acceptedInputs: 4,
     outputs: 9,
     journalBytes: 2048,
+    exact: false,
+    exactness: 'inexact',
   };
   const failed = { ...stream, id: 'a', ended: { outcome: 'failed', code: 'worker-lost', message: 'the worker died' } };
 

@@ -101,6 +101,7 @@ export function streamText(stream: JsonObject): string {
     ['inputs', `${text(stream.acceptedInputs)} accepted`],
     ['outputs', text(stream.outputs)],
     ['journal', bytes(stream.journalBytes)],
+    ...(stream.exact === undefined ? [] : [['exact', `${text(stream.exact)} (${text(stream.exactness)})`]]),
     ['epoch', text(stream.epoch)],
   ];
   return `${[text(stream.id), ...table(rows).map((line) => `  ${line}`)].join('\n')}\n`;

@@ -36,8 +36,9 @@ function runsText(model: ModelDefinition, definition: ModelVersionDefinition): s
       return `by ${[...new Set(definition.ensemble.plan.steps.map((step) => step.model))].join(', ')}`;
     case 'queue': {
       const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
+      const spares = model.warmSpares === 0 ? '' : ` and ${model.warmSpares} spare`;
       const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
-      return model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
+      return model.lane === 'inline' ? 'inline' : `${workers}${spares}${shared}`;
     }
   }
 }

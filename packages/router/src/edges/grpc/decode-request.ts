@@ -79,7 +79,8 @@ export function decodeRequest(message: InferMessage, call: CallConditions): Deco
   };
 }
 
-function inputsFrom(message: InferMessage): readonly Tensor[] {
+/** The tensors of a request. Throws for those that cannot be read. */
+export function inputsFrom(message: InferMessage): readonly Tensor[] {
   const { inputs, rawInputContents, modelName } = message;
   const isRaw = rawInputContents.length > 0;
   const tensors: Tensor[] = [];

@@ -1,6 +1,7 @@
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../catalogue/catalogue.ts';
 import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
+import type { StreamGateway } from '../../streams/stream-gateway.ts';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
@@ -17,6 +18,8 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly health: WatchedHealth;
   /** Of other edges that share its port, its health and its reflection. */
   readonly added?: readonly AddedService[];
+  /** Durable streams for ModelStreamInfer; without it no request belongs to one. */
+  readonly streams?: StreamGateway;
   readonly limits?: GrpcOptions;
   /** Left out, callers are distinguished by the owners of their connections. */
   readonly callers?: CallerRule;
@@ -40,6 +43,7 @@ export interface GrpcEdge {
 export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const {
     added = [],
+    streams,
     limits = {},
     callers = new CallerRule(),
     slices = new SliceQueue(),
@@ -51,7 +55,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError });
   const turns = new CallTurns(slices, callers);
-  const inference = inferenceService({ ...parts, config, callers, slices, turns, errorFrom });
+  const inference = inferenceService({ ...parts, config, callers, slices, turns, errorFrom, streams });
   const healthService = new HealthService({
     catalogue,
     health,

@@ -9,7 +9,13 @@ import { checkClassification, classifiedAtOnceBytesMax, classify } from '../clas
 import { doAtOnce, type SliceGenerator, type SliceQueue } from '../slices/slice-queue.ts';
 import type { CallFacts } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
-import { type DecodedGrpcRequest, decodeKnownRequest, hasLongContents, readContents } from './decode-request.ts';
+import {
+  type DecodedGrpcRequest,
+  decodeKnownRequest,
+  hasLongContents,
+  inputsFrom,
+  readContents,
+} from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
 import type { InferMessage } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';
@@ -136,6 +142,16 @@ export class GrpcInferOperation {
     return this.#slices
       .run(readContents(message, this.#catalogue), caller, signal)
       .then(() => this.#streamed(message, caller));
+  }
+
+  /** The tensors of an input of a durable stream; a promise where they take long to read. Throws for invalid ones. */
+  readTensors(
+    message: InferMessage,
+    caller: string,
+    signal: CancelSignal,
+  ): readonly Tensor[] | Promise<readonly Tensor[]> {
+    if (!hasLongContents(message)) return inputsFrom(message);
+    return this.#slices.run(readContents(message, this.#catalogue), caller, signal).then(() => inputsFrom(message));
   }
 
   #streamed(message: InferMessage, caller: string): StreamedRequest {

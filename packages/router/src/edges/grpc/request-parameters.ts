@@ -26,7 +26,7 @@ export const noGrpcRequestParameters: GrpcRequestParameters = {
 };
 
 /** The only reserved parameter that a request may set. */
-const emptyFinalResponse = 'triton_enable_empty_final_response';
+export const emptyFinalResponse = 'triton_enable_empty_final_response';
 
 export function grpcRequestParametersFrom(parameters: InferParameters): GrpcRequestParameters {
   const forModel = new Map<string, ParameterValue>();
@@ -96,7 +96,7 @@ function priorityFrom(parameter: InferParameter | undefined): number {
   return Number(parameter.value);
 }
 
-function parameterValueFrom(key: string, parameter: InferParameter): ParameterValue {
+export function parameterValueFrom(key: string, parameter: InferParameter): ParameterValue {
   switch (parameter.kind) {
     case 'bool':
     case 'string':

@@ -1,6 +1,7 @@
 /** The operations of the Open Inference Protocol over gRPC. */
 import type { RpcError, RpcService } from '@millrace/http';
 import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
+import type { StreamGateway } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
@@ -20,6 +21,7 @@ export interface GrpcDependencies extends OpenInferenceParts {
   readonly slices: SliceQueue;
   readonly turns: CallTurns;
   readonly errorFrom: (error: unknown) => RpcError;
+  readonly streams: StreamGateway | undefined;
 }
 
 export interface InferenceService extends RpcService {
@@ -38,6 +40,7 @@ export function inferenceService(dependencies: GrpcDependencies): InferenceServi
       slotWaitBytesMax: config.streamSlotWaitBytesMax,
     },
     errorFrom,
+    gateway: dependencies.streams,
   });
   return {
     end: () => streams.end(),

@@ -4,7 +4,11 @@ import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { InferAnswer, InferRequest } from '../../data-plane/infer.ts';
 import type { InferStream, StreamEnding, StreamInput, StreamOutput } from '../../data-plane/streams/infer-stream.ts';
+import type { StreamGateway } from '../../streams/stream-gateway.ts';
 import type { CallFacts } from './call-turns.ts';
+import { streamKeys } from './durable-request.ts';
+import type { DurableFailure } from './durable-stream.ts';
+import { DurableStreams } from './durable-streams.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
 import type { GrpcInferOperation, StreamedRequest } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
@@ -21,6 +25,8 @@ export interface StreamInferParts {
   readonly operation: GrpcInferOperation;
   readonly limits: StreamWindowLimits;
   readonly errorFrom: (error: unknown) => RpcError;
+  /** Without it no request belongs to a durable stream. */
+  readonly gateway?: StreamGateway | undefined;
 }
 
 /** A caller that sets this metadata to `true` wants the whole call to fail with the first failed request. */
@@ -66,6 +72,13 @@ class StreamedCall {
   readonly #caller: string;
   readonly #failsByStatus: boolean;
   readonly #stream: InferStream<StreamedInput>;
+  /** Made with the first request that belongs to a durable stream: most calls have none. */
+  #durable: DurableStreams | undefined;
+  #isHeldByAnswers: boolean = false;
+  #isHeldByStreams: boolean = false;
+  /** An answer was sent when there was no room: the next may be sent when there is. */
+  #owesGrant: boolean = false;
+  #ending: StreamEnding | undefined;
 
   constructor(requests: StreamedRequests, call: StreamInferCall, parts: StreamInferParts) {
     this.#requests = requests;
@@ -78,7 +91,10 @@ class StreamedCall {
       memory: call.memory,
       listener: {
         onOutput: (output) => this.#send(output),
-        onHold: (isHeld) => (isHeld ? requests.pause() : requests.resume()),
+        onHold: (isHeld) => {
+          this.#isHeldByAnswers = isHeld;
+          if (!this.#isHeldByStreams) this.#hold(isHeld);
+        },
         onEnd: (ending) => this.#onEnd(ending),
       },
     });
@@ -96,8 +112,16 @@ class StreamedCall {
     this.#stream.grant(1);
     this.#requests.listen({
       keepsMessages: true,
-      onMessage: (message, bytes) => this.#stream.input(this.#inputFrom(message, bytes)),
-      onEnd: () => this.#stream.endInput(),
+      onMessage: (message, bytes) => {
+        const { gateway } = this.#parts;
+        if (gateway === undefined || message instanceof InferenceError || !message.parameters.has(streamKeys.id)) {
+          this.#stream.input(this.#inputFrom(message, bytes));
+        } else this.#durableOn(gateway).receive(message, () => this.#requests.done(bytes));
+      },
+      onEnd: () => {
+        this.#durable?.endInput();
+        this.#stream.endInput();
+      },
     });
   }
 
@@ -109,6 +133,30 @@ class StreamedCall {
   /** The call is over: requests in progress are cancelled. */
   abandon(): void {
     this.#stream.abandon();
+    this.#durable?.detach();
+  }
+
+  #durableOn(gateway: StreamGateway): DurableStreams {
+    const { operation } = this.#parts;
+    this.#durable ??= new DurableStreams({
+      gateway,
+      caller: { caller: this.#caller, principal: '' },
+      signal: this.#call.signal,
+      readTensors: (message, signal) => operation.readTensors(message, this.#caller, signal),
+      send: (response) => this.#hasRoomAfter(response),
+      refuse: (failure) => this.#refuse(failure),
+      onHold: (isHeld) => {
+        this.#isHeldByStreams = isHeld;
+        if (!this.#isHeldByAnswers) this.#hold(isHeld);
+      },
+      onDone: () => this.#endIfDone(),
+    });
+    return this.#durable;
+  }
+
+  #hold(isHeld: boolean): void {
+    if (isHeld) this.#requests.pause();
+    else this.#requests.resume();
   }
 
   #inputFrom(message: StreamedMessage, bytes: number): StreamedInput {
@@ -149,11 +197,34 @@ class StreamedCall {
   }
 
   #write(response: StreamResponse, release: () => void): void {
-    if (this.#call.send(response, release)) {
+    if (this.#hasRoomAfter(response, release)) this.#stream.grant(1);
+    else this.#owesGrant = true;
+  }
+
+  #hasRoomAfter(response: StreamResponse, release?: () => void): boolean {
+    const hasRoom = this.#call.send(response, release);
+    if (!hasRoom) this.#call.onRoom = () => this.#onRoom();
+    return hasRoom;
+  }
+
+  #onRoom(): void {
+    if (this.#owesGrant) {
+      this.#owesGrant = false;
       this.#stream.grant(1);
+    }
+    this.#durable?.onRoom();
+  }
+
+  /** Triton's client passes on nothing but the text of an error: it names the code and the stream. */
+  #refuse({ error, requestId, parameters }: DurableFailure): void {
+    if (this.#failsByStatus) {
+      this.#call.fail(error);
       return;
     }
-    this.#call.onRoom = () => this.#stream.grant(1);
+    const about = Object.entries(parameters).map(([key, value]) => `${key}: ${value}`);
+    const errorMessage = `${error.code}: ${this.#messageOf(error)} [${about.join(', ')}]`;
+    const told = { ...parameters, [streamKeys.error]: error.code };
+    this.#hasRoomAfter({ errorMessage, response: refused(requestId), isFinal: true, parameters: told });
   }
 
   #messageOf(error: InferenceError): string {
@@ -161,8 +232,15 @@ class StreamedCall {
   }
 
   #onEnd(ending: StreamEnding): void {
-    if (ending === 'done') this.#call.end();
-    else this.#call.fail(new RpcError('unavailable', 'the server is shutting down; open the stream on another one'));
+    this.#ending = ending;
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#ending === 'draining') {
+      const why = 'the server is shutting down; open the stream on another one';
+      this.#call.fail(new RpcError('unavailable', why));
+    } else if (this.#ending === 'done' && this.#durable?.isDone !== false) this.#call.end();
   }
 }
 

@@ -10,7 +10,7 @@ import {
   serverStream,
   type UnaryCall,
 } from '@millrace/http';
-import { type EndedFrame, InferenceError, type StreamClientFrame } from '@millrace/protocol';
+import { type EndedFrame, InferenceError, type StreamClientFrame, streamPayloadBytes } from '@millrace/protocol';
 import { file_millrace_v1_inference, InferenceService } from '../../proto/generated/millrace/v1/inference_pb.ts';
 import type { EncodedOutput, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
@@ -23,6 +23,7 @@ import { StreamConversation } from '../streams/stream-call.ts';
 import { encodeCollectResponse } from '../streams/write-frame.ts';
 import { writeCollectJson, writeFrameJson } from '../streams/write-frame-json.ts';
 import type { AddedService } from './added-service.ts';
+import { DurableInputFlow } from './durable-input-flow.ts';
 
 /** A message that cannot be read ends its call with the reason, in the catalogue's form. */
 type Readable<Message> = Message | InferenceError;
@@ -113,10 +114,17 @@ export class StreamService implements AddedService {
 
   #collect(requests: RequestStream<Readable<StreamClientFrame>>, call: UnaryCall<Collected>): undefined {
     let output: EncodedOutput | undefined;
+    // A caller of Collect hears nothing of its credit: it is held back by not being read.
+    let inputs: DurableInputFlow | undefined;
+    const isHeld = (): boolean => inputs !== undefined && !inputs.hasRoomFor(inputs.next);
     const conversation = new StreamConversation(this.#parts.gateway, this.#callerOf(call), {
       send: (frame) => {
         if (frame.kind === 'output' && frame.payload !== undefined) output = frame;
-        else if (frame.kind === 'ended') {
+        else if (frame.kind === 'opened') inputs = new DurableInputFlow(frame.acceptedInput, frame.inputCredit);
+        else if (frame.kind === 'accepted') {
+          inputs?.accept(frame.input, frame.inputCredit);
+          if (!isHeld()) requests.resume();
+        } else if (frame.kind === 'ended') {
           if (frame.outcome === 'done') call.answer({ output, ended: frame });
           else call.fail(new InferenceError(frame.code ?? 'internal', frame.message));
         }
@@ -127,7 +135,11 @@ export class StreamService implements AddedService {
       },
     });
     detachWith(conversation, call);
-    listenTo(requests, conversation);
+    listenTo(requests, conversation, (frame) => {
+      if (frame.kind !== 'input') return;
+      inputs?.add(frame.sequence, streamPayloadBytes(frame.payload), '');
+      if (isHeld()) requests.pause();
+    });
     return undefined;
   }
 
@@ -149,7 +161,11 @@ export class StreamService implements AddedService {
   }
 }
 
-function listenTo(requests: RequestStream<Readable<StreamClientFrame>>, conversation: StreamConversation): void {
+function listenTo(
+  requests: RequestStream<Readable<StreamClientFrame>>,
+  conversation: StreamConversation,
+  onPassed?: (frame: StreamClientFrame) => void,
+): void {
   conversation.onOpened = () => requests.resume();
   requests.listen({
     onMessage: (frame) => {
@@ -157,6 +173,7 @@ function listenTo(requests: RequestStream<Readable<StreamClientFrame>>, conversa
       else {
         if (frame.kind === 'open') requests.pause();
         conversation.receive(frame);
+        onPassed?.(frame);
       }
     },
     // More inputs may come by another connection: the last one says that it is the last.

@@ -38,15 +38,19 @@ export function openApiDocument(info: OpenApiInfo, routes: readonly Route[]): Op
 
 /** A route that serves the document of the given routes and of itself. */
 export function openApiRoute(info: OpenApiInfo, routes: readonly Route[]): Route {
+  let body: Uint8Array | undefined;
   const route: Route = {
     method: 'GET',
     path: '/openapi.json',
     operationId: 'openApiDocument',
     summary: 'This document',
     responses: { 200: { description: 'The OpenAPI 3.1 document', content: { 'application/json': z.looseObject({}) } } },
-    handler: () => ({ status: 200, headers: [['content-type', 'application/json']], body }),
+    handler: () => {
+      // Made when it is first asked for: it takes tens of milliseconds, and clients wait for a router that starts again.
+      body ??= new TextEncoder().encode(JSON.stringify(openApiDocument(info, [...routes, route])));
+      return { status: 200, headers: [['content-type', 'application/json']], body };
+    },
   };
-  const body = new TextEncoder().encode(JSON.stringify(openApiDocument(info, [...routes, route])));
   return route;
 }
 

@@ -5,10 +5,10 @@ import { CallerRule } from '../caller.ts';
 import { encodeError } from '../routing/encode-error.ts';
 import { createRouter } from '../routing/router.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
+import { type ScriptedClientLink, ScriptedGateway } from '../streams/testing/scripted-gateway.ts';
 import { createSseEdge } from './edge.ts';
 import { keepAliveMs } from './keep-alives.ts';
 import { withPageAccess } from './page-access.ts';
-import { type ScriptedClientLink, ScriptedGateway } from './testing/scripted-gateway.ts';
 
 let gateway: ScriptedGateway;
 let handler: HttpHandler;

@@ -4,7 +4,7 @@ import { InferenceError } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ClientFrameSchema } from '../../proto/generated/millrace/v1/inference_pb.ts';
-import { streamIdWarnings } from '../../streams/stream-id-warnings.ts';
+import { streamIdWarnings } from '../../streams/opening-warnings.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { checkStreamId, defaultStreamFrameLimits, type StreamFrameLimits } from './frame-limits.ts';
 import { StreamFrameReader } from './read-frame.ts';

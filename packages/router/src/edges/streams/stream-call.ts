@@ -1,6 +1,6 @@
 /** One connection of a client on a transport that calls back when it has room: passes frames on in both directions. */
 
-import { InferenceError, type StreamClientFrame } from '@millrace/protocol';
+import { type AcceptedFrame, InferenceError, type StreamClientFrame } from '@millrace/protocol';
 import type {
   AttachedLink,
   StreamCaller,
@@ -16,6 +16,10 @@ export interface StreamTransport {
   close(error: InferenceError | undefined): void;
 }
 
+/** For clients that acknowledge, the host is told of what the transport has taken when it is this much. */
+const reportedOutputs = 64;
+const reportedBytes = 64 * 1024;
+
 export class StreamConversation implements StreamListenerOfLink {
   readonly #gateway: StreamGateway;
   readonly #caller: StreamCaller;
@@ -24,7 +28,11 @@ export class StreamConversation implements StreamListenerOfLink {
   #isAcknowledging: boolean = false;
   #lastSent = 0;
   #lastTaken = 0;
+  /** Bytes of the outputs between them. */
+  #untoldBytes = 0;
   #isBlocked: boolean = false;
+  /** The latest `accepted` frame, which says all that those before it said, until the transport has room. */
+  #heldAccepted: AcceptedFrame | undefined = undefined;
   #isRenewing: boolean = false;
   #isClosed: boolean = false;
   /** Called when the stream is found: until then the host queues what the client says, so edges read no more of it. */
@@ -59,7 +67,15 @@ export class StreamConversation implements StreamListenerOfLink {
   /** The transport has room again. */
   onRoom(): void {
     this.#isBlocked = false;
+    const accepted = this.#heldAccepted;
+    this.#heldAccepted = undefined;
+    if (accepted !== undefined && !this.#isClosed) this.#isBlocked = !this.#transport.send(accepted);
     this.#renew();
+  }
+
+  /** The client says no more: the connection is closed when every accepted input is answered. */
+  finish(): void {
+    this.#link?.finish();
   }
 
   /** The client is gone: the stream waits for a resume. */
@@ -90,12 +106,17 @@ export class StreamConversation implements StreamListenerOfLink {
 
   /** The host has a frame for the client. */
   onFrame(frame: StreamLinkFrame): void {
+    if (frame.kind === 'accepted' && this.#isBlocked) {
+      this.#heldAccepted = frame;
+      return;
+    }
     const hasRoom = this.#transport.send(frame);
     if (!hasRoom) this.#isBlocked = true;
     if (frame.kind === 'opened') this.onOpened?.();
     if (frame.kind !== 'output') return;
     this.#lastSent = frame.sequence;
-    if (this.#isRenewing || this.#isBlocked || this.#isAcknowledging) return;
+    this.#untoldBytes += frame.payload?.length ?? 0;
+    if (this.#isRenewing || this.#isBlocked || !this.#isWorthTelling) return;
     // Once for all outputs that are sent together.
     this.#isRenewing = true;
     queueMicrotask(() => {
@@ -104,10 +125,17 @@ export class StreamConversation implements StreamListenerOfLink {
     });
   }
 
+  /** A client that acknowledges gives the credit itself: then the transport's room is all that the host is told of. */
+  get #isWorthTelling(): boolean {
+    if (!this.#isAcknowledging) return true;
+    return this.#lastSent - this.#lastTaken >= reportedOutputs || this.#untoldBytes >= reportedBytes;
+  }
+
   /** Only what a transport has taken makes room for more. */
   #renew(): void {
-    if (this.#isAcknowledging || this.#isBlocked || this.#isClosed || this.#lastTaken === this.#lastSent) return;
+    if (this.#isBlocked || this.#isClosed || this.#lastTaken === this.#lastSent) return;
     this.#lastTaken = this.#lastSent;
+    this.#untoldBytes = 0;
     this.#link?.taken(this.#lastSent);
   }
 }

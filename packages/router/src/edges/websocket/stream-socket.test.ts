@@ -74,6 +74,7 @@ class ScriptedGateway implements Pick<StreamGateway, 'attach'> {
       cancel: () => this.heard.push('cancel'),
       taken: (output) => this.heard.push(`taken ${output}`),
       detach: () => this.heard.push('detach'),
+      finish: () => this.heard.push('finish'),
     };
   }
 

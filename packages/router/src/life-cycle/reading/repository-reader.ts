@@ -10,6 +10,8 @@ import type { RepositorySource } from './repository-source.ts';
 export interface ReadDefinition {
   readonly definition: ModelDefinition;
   readonly fingerprint: ModelFingerprint;
+  /** The fingerprint that its folder has now. */
+  readonly fingerprintNow: () => Promise<ModelFingerprint>;
   /** Rises with every requested load, also when nothing changed. */
   readonly generation: number;
 }
@@ -64,6 +66,7 @@ export class RepositoryReader {
     const { definition, failures, warnings, unserved } = await source.read(location);
     onUnserved(location.name, unserved);
     for (const warning of warnings) onWarning(warning);
-    return { failures, read: definition && { definition, fingerprint, generation: 0 } };
+    const fingerprintNow = (): Promise<ModelFingerprint> => source.fingerprintOf(location);
+    return { failures, read: definition && { definition, fingerprint, fingerprintNow, generation: 0 } };
   }
 }

@@ -9,6 +9,8 @@ import type { ReadDefinition } from '../reading/repository-reader.ts';
 export interface PlannedVersion {
   readonly definition: ModelDefinition;
   readonly version: ModelVersionDefinition;
+  /** Whether its files are still those that were read. */
+  readonly isUnchanged: () => Promise<boolean>;
 }
 
 /** A context as it should be: a version of a model, or all that share a named worker group. */
@@ -44,9 +46,10 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
       const name = definition.isGroupShared ? definition.workerGroup : key;
       const gathering = gatherings.get(name) ?? { members: [], identities: [], workers: 0, bytes: 0 };
       gatherings.set(name, gathering);
-      gathering.members.push({ definition, version });
+      const isUnchanged = (): Promise<boolean> => isVersionUnchanged(one, version.version);
+      gathering.members.push({ definition, version, isUnchanged });
       gathering.identities.push(`${key} ${identityOf(one, version)}`);
-      gathering.workers = Math.max(gathering.workers, definition.instanceCount);
+      gathering.workers = Math.max(gathering.workers, workersOf(definition));
       gathering.bytes += fingerprint.versions.get(version.version)?.bytes ?? 0;
     }
   }
@@ -58,6 +61,15 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
     plans.set(name, { name, lane, workers, members, identity, fileBytes: bytes, bytesExpected });
   }
   return plans;
+}
+
+function workersOf({ lane, instanceCount, warmSpares }: ModelDefinition): number {
+  return lane === 'inline' ? instanceCount : instanceCount + warmSpares;
+}
+
+async function isVersionUnchanged({ fingerprint, fingerprintNow }: ReadDefinition, version: string): Promise<boolean> {
+  const now = await fingerprintNow();
+  return now.versions.get(version)?.text === fingerprint.versions.get(version)?.text;
 }
 
 /** Leaves out the number of instances and the choice of versions, which change without a new load. */

@@ -1,9 +1,15 @@
 import { neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { serveTestModel } from '../../repository/testing/test-model.ts';
+import type { ModelDefinition } from '../../model/model-definition.ts';
+import { serveTestModel, testConfig } from '../../repository/testing/test-model.ts';
 import { ScriptedLibrary } from '../testing/scripted-library.ts';
 
 const { definition } = await serveTestModel({});
+
+function renamed(model: ModelDefinition, name: string): ModelDefinition {
+  const versions = model.versions.map((version) => ({ ...version, view: { ...version.view, name } }));
+  return { ...model, name, versions };
+}
 
 test('a model that is read again without changes is not reloaded', async () => {
   const library = new ScriptedLibrary();
@@ -28,6 +34,33 @@ test('a model that is removed while it loads, and put back unchanged, is loaded 
   expect(library.lane.links).toHaveLength(2);
   library.lane.last.loads();
   expect(library.states()).toEqual(['m:1 ready']);
+});
+
+test('a model with a warm spare is loaded by one worker more, and stays ready when one dies', async () => {
+  const library = new ScriptedLibrary();
+  const spare = 'parameters { key: "millrace.warm_spare" value { string_value: "1" } }';
+  const { definition: spared } = await serveTestModel({ config: `${testConfig} ${spare}` });
+  library.read(spared, 'files');
+  const [first, second] = library.lane.links;
+  expect(library.lane.links).toHaveLength(2);
+  first?.loads();
+  second?.loads();
+  expect(library.states()).toEqual(['m:1 ready']);
+  first?.dies('killed');
+  await library.settle();
+  expect(library.states()).toEqual(['m:1 ready']);
+  library.clock.advance(0);
+  expect(library.lane.links).toHaveLength(3);
+});
+
+test('versions that streams wait for are loaded before others', async () => {
+  const library = new ScriptedLibrary({ loadsMax: 4 });
+  for (const name of ['a', 'b']) library.put(renamed(definition, name), 'files');
+  library.contents.apply(new Set(['b:1']));
+  expect(library.lane.links).toHaveLength(1);
+  library.lane.last.loads();
+  expect(library.states()).toEqual(['a:1 loading: the model is loading', 'b:1 ready']);
+  expect(library.lane.links).toHaveLength(2);
 });
 
 test('a failed replacement is reported in the status of the served version until another one loads', async () => {
@@ -94,4 +127,17 @@ test('a request for a model that is not in memory is refused while the server sh
   library.loader.demand.close();
   const late = library.loader.demand.bringBack(model, Number.POSITIVE_INFINITY, neverCancelled);
   await expect(late).rejects.toMatchObject({ code: 'draining' });
+});
+
+test('streams that hold a version hear that it was replaced while it was not in memory', async () => {
+  const library = new ScriptedLibrary();
+  library.loader.tell({ kind: 'budget', bytesMax: 1 });
+  library.read(definition, 'old');
+  let isRetired = false;
+  library.models.mustKnow('m', '1').streams.hold(() => {
+    isRetired = true;
+  });
+  library.read(definition, 'new');
+  await library.settle();
+  expect(isRetired).toBe(true);
 });

@@ -2,7 +2,7 @@
  * Owns what should be served: what was last read of every model, and which revision represents each context. `apply`
  * has the loader load what is new and unload what is no longer wanted.
  */
-import type { ContextName } from '@millrace/core';
+import type { ContextName, ModelKey } from '@millrace/core';
 import type { ServedModels } from '../../catalogue/served-models.ts';
 import { failureReason } from '../../model/failure-reason.ts';
 import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
@@ -11,6 +11,7 @@ import { type ContextPlan, plansFrom } from './context-plan.ts';
 import type { ThreadShare } from './load-spec-of.ts';
 import { type Revision, RevisionMaker, type RunnerOf } from './revision.ts';
 import type { RevisionLoader } from './revision-loader.ts';
+import { contextsOf } from './streamed-contexts.ts';
 
 export interface LibraryContentsParts {
   readonly models: ServedModels;
@@ -95,15 +96,16 @@ export class LibraryContents {
     );
   }
 
-  /** Brings the wanted revisions in line with what was read. */
-  apply(): void {
+  /** Brings the wanted revisions in line with what was read. `streamed`: versions that open streams wait for. */
+  apply(streamed?: ReadonlySet<ModelKey>): void {
     const { loader, isRetried } = this.#parts;
     const read = [...this.#read.keys()].sort(compareText).flatMap((name) => this.#read.get(name) ?? []);
     const plans = plansFrom(read);
     const share = this.#parts.share(read.map(({ definition }) => definition));
     const fresh: Revision[] = [];
     for (const plan of plans.values()) this.#follow(plan, share, fresh);
-    if (fresh.length > 0) loader.want(fresh, isRetried);
+    const first = streamed === undefined ? noContexts : contextsOf(streamed, plans);
+    if (fresh.length > 0) loader.want(fresh, isRetried, first);
     this.#moving.clear();
     for (const name of this.#readable) loader.tell({ kind: 'unreadable', model: name, versions: [] });
     this.#readable.clear();
@@ -160,6 +162,8 @@ function restrictedTo(read: ReadDefinition, versions: ReadonlySet<string>): Read
   const kept = definition.versions.filter(({ version }) => versions.has(version));
   return { ...read, definition: { ...definition, versions: kept } };
 }
+
+const noContexts: ReadonlySet<ContextName> = new Set();
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

@@ -40,8 +40,8 @@ export class ModelSharing {
   isShared({ plan }: Revision): boolean {
     const [member, ...others] = plan.members;
     if (this.#small === undefined || member === undefined || others.length > 0) return false;
-    const { lane, isGroupShared, sharesWorker, instanceCount, placements, isSpinning } = member.definition;
-    const isPlain = lane === 'local' && sharesWorker && !isGroupShared && instanceCount === 1 && !isSpinning;
+    const { lane, isGroupShared, sharesWorker, placements, isSpinning } = member.definition;
+    const isPlain = lane === 'local' && sharesWorker && !isGroupShared && plan.workers === 1 && !isSpinning;
     if (!isPlain || placements.some(({ gpu }) => gpu !== undefined)) return false;
     return this.#small.reasonForOwn(plan.identity, plan.fileBytes) === undefined;
   }

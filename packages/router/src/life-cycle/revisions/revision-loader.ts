@@ -3,7 +3,7 @@
  * ended by revision-workers.ts, requests moved by revision-traffic.ts, memory measured by memory-meter.ts, and requests
  * that wait for a model held by demand-waiters.ts.
  */
-import type { KeeperConfig, KeeperEvent } from '@millrace/core';
+import type { ContextName, KeeperConfig, KeeperEvent } from '@millrace/core';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import { DemandWaiters } from './demand-waiters.ts';
 import { KeeperLoop, type KeeperLoopParts, type KeeperTask, type KeeperView } from './keeper-loop.ts';
@@ -73,8 +73,8 @@ export class RevisionLoader {
     return this.#loop.keeper;
   }
 
-  /** Loads revisions when the keeper has room for them. */
-  want(wanted: readonly Revision[], isRetried: boolean): void {
+  /** Loads revisions when the keeper has room for them, those of the contexts in `first` before the others. */
+  want(wanted: readonly Revision[], isRetried: boolean, first: ReadonlySet<ContextName>): void {
     for (const revision of wanted) this.#revisions.add(revision);
     const revisions = wanted.map(({ id, plan, models }) => ({
       context: plan.name,
@@ -82,6 +82,7 @@ export class RevisionLoader {
       versions: models.map(({ view }) => ({ model: view.name, version: view.version })),
       bytesExpected: plan.bytesExpected,
       isRetried,
+      hasOpenStreams: first.has(plan.name),
     }));
     this.tell({ kind: 'wanted', revisions });
   }

@@ -77,7 +77,11 @@ export class RevisionTraffic {
   /** Nothing of it waits, runs or is in memory any more. */
   forget(revision: Revision): void {
     revision.noteForgotten();
-    for (const model of revision.models) model.runner?.forget?.();
+    for (const model of revision.models) {
+      model.runner?.forget?.();
+      // It was not in memory when it was replaced, so nobody has waited for them.
+      void model.streams.retire();
+    }
   }
 
   stop(): void {

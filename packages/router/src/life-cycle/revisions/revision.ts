@@ -101,7 +101,7 @@ export class RevisionMaker {
     });
   }
 
-  #member({ definition, version }: PlannedVersion, share: ThreadShare): RevisionMember {
+  #member({ definition, version, isUnchanged }: PlannedVersion, share: ThreadShare): RevisionMember {
     this.#lastHandle += 1;
     const isTaken = this.#keys.has(modelKeyFrom(definition.name, version.version));
     const model = new ServedModel(
@@ -114,7 +114,11 @@ export class RevisionMaker {
     this.#keys.add(model.key);
     model.runner = this.#runnerOf(model, definition, version);
     const spec = loadSpecOf(model, definition, version, share);
-    model.source = spec;
+    model.source = spec && { ...filesOf(spec), isUnchanged };
     return { model, spec, placements: definition.placements };
   }
+}
+
+function filesOf({ path, folder }: LoadSpec): Pick<LoadSpec, 'path' | 'folder'> {
+  return folder === undefined ? { path } : { path, folder };
 }

@@ -66,10 +66,16 @@ export class ScriptedLibrary {
 
   /** Applies a definition as if the model's folder had just been read; `fingerprint` stands for its files. */
   read(definition: ModelDefinition, fingerprint: string): void {
-    const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
-    const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
-    this.contents.put(definition.name, [], one);
+    this.put(definition, fingerprint);
     this.contents.apply();
+  }
+
+  /** The same, without the loads that follow from it. */
+  put(definition: ModelDefinition, fingerprint: string): void {
+    const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
+    const print = { text: fingerprint, versions };
+    const one = { definition, fingerprint: print, fingerprintNow: async () => print, generation: 1 };
+    this.contents.put(definition.name, [], one);
   }
 
   /** All that was there at the start has been read. */

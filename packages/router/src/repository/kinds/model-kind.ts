@@ -46,6 +46,8 @@ export interface ModelParts {
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];
+  /** Infinity: all of them; otherwise there are spares beside them. */
+  readonly instancesInUseMax: number;
   readonly batching: BatchingPolicy;
   /** The execution provider for instances on GPUs. */
   readonly provider: GpuProvider;

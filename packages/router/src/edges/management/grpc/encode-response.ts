@@ -12,6 +12,7 @@ import type {
   StreamStatus,
 } from '../../../management/management.ts';
 import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
+import { isExact } from '../../../streams/exactness.ts';
 
 const contextStates: Readonly<Record<ModelState, v1.ContextState>> = {
   loading: v1.ContextState.LOADING,
@@ -41,6 +42,7 @@ export function contextsMessage(contexts: readonly ContextStatus[]): v1.ListCont
       waitingRequests: context.waitingRequests,
       runningRequests: context.runningRequests,
       instances: context.instances,
+      ...(context.areStreamsExact === undefined ? {} : { exact: context.areStreamsExact }),
     })),
   });
 }
@@ -110,6 +112,7 @@ export function streamMessage({ ended, ...stream }: StreamStatus): v1.StreamStat
     acceptedInputs: BigInt(stream.acceptedInput),
     outputs: BigInt(stream.outputs),
     journalBytes: BigInt(stream.journalBytes),
+    ...(stream.exactness && { exact: isExact(stream.exactness), exactness: stream.exactness }),
     ...(ended && { ended: { outcome: ended.outcome, code: ended.code ?? '', message: ended.message } }),
   });
 }

@@ -10,6 +10,7 @@ import type {
   StreamPage,
   StreamStatus,
 } from '../../../management/management.ts';
+import { isExact } from '../../../streams/exactness.ts';
 import { jsonResponse } from '../../rest/encode-model.ts';
 
 export function encodeContexts(contexts: readonly ContextStatus[]): HttpResponse {
@@ -26,6 +27,7 @@ export function encodeContexts(contexts: readonly ContextStatus[]): HttpResponse
       waitingRequests: context.waitingRequests,
       runningRequests: context.runningRequests,
       instances: context.instances,
+      ...optional('exact', context.areStreamsExact),
     })),
   });
 }
@@ -106,6 +108,7 @@ function streamObject({ ended, ...stream }: StreamStatus): JsonObject {
     acceptedInputs: stream.acceptedInput,
     outputs: stream.outputs,
     journalBytes: stream.journalBytes,
+    ...(stream.exactness && { exact: isExact(stream.exactness), exactness: stream.exactness }),
     ...optional('ended', ended && { outcome: ended.outcome, ...optional('code', ended.code), message: ended.message }),
   };
 }

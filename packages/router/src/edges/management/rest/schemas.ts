@@ -71,6 +71,12 @@ export const contextsSchema = z
         waitingRequests: count,
         runningRequests: count,
         instances: count,
+        exact: z
+          .boolean()
+          .describe(
+            'Its streams go on bit for bit after a failure, as a probe found; absent: no stateful stream was opened yet',
+          )
+          .optional(),
       }),
     ),
   })
@@ -158,6 +164,14 @@ export const streamSchema = z
     acceptedInputs: count.describe('Inputs that are durable'),
     outputs: count,
     journalBytes: count,
+    exact: z
+      .boolean()
+      .describe('After a failure it goes on with the values that it would have had; absent: its model keeps no state')
+      .optional(),
+    exactness: z
+      .enum(['exact', 'alone', 'inexact', 'unproven'])
+      .describe('What the probe of its model found: alone means that its steps share no runs')
+      .optional(),
     ended: z
       .object({
         outcome: z.enum(['done', 'failed', 'cancelled', 'expired']),

@@ -79,9 +79,10 @@ export function grpcManagement(url: string): RemoteManagement {
         [v1.ListContextsRequestSchema, {}],
         v1.ListContextsResponseSchema,
       );
-      return contexts.map(({ $typeName: _, model, pinned, state, residentBytes, ...rest }) => ({
+      return contexts.map(({ $typeName: _, model, pinned, state, residentBytes, exact, ...rest }) => ({
         idleMs: undefined,
         ...rest,
+        areStreamsExact: exact,
         name: model,
         isPinned: pinned,
         state: states[state] as ModelState,
@@ -158,7 +159,8 @@ export function grpcManagement(url: string): RemoteManagement {
   };
 }
 
-function streamFrom({ $typeName: _, ended, owned, attached, acceptedInputs, ...rest }: v1.StreamStatus): StreamStatus {
+function streamFrom(message: v1.StreamStatus): StreamStatus {
+  const { $typeName: _, ended, owned, attached, acceptedInputs, exactness, exact: _exact, ...rest } = message;
   const outputs = Number(rest.outputs);
   return {
     ...rest,
@@ -170,6 +172,7 @@ function streamFrom({ $typeName: _, ended, owned, attached, acceptedInputs, ...r
     acceptedInput: Number(acceptedInputs),
     outputs,
     journalBytes: Number(rest.journalBytes),
+    exactness: exactness === '' ? undefined : (exactness as StreamStatus['exactness']),
     ended: ended && {
       kind: 'ended',
       outcome: ended.outcome as EndedFrame['outcome'],

@@ -80,6 +80,7 @@ export class ManagementDouble implements Management {
             isPinned: model.pinned.has(version),
             residentBytes: 2 ** 40,
             idleMs: version === '1' ? 12.5 : undefined,
+            areStreamsExact: version === '1' ? false : undefined,
             waitingRequests: 3,
             runningRequests: 1,
             instances: 2,
@@ -216,6 +217,7 @@ function streamOf(id: string, more: Partial<StreamStatus>): StreamStatus {
     acceptedInput: 4,
     outputs: 9,
     journalBytes: 2 ** 33,
+    exactness: 'unproven',
     ended: undefined,
     ...more,
   };

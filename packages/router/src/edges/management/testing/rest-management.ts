@@ -18,10 +18,12 @@ interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
 type Absent<Whole, Names extends keyof Whole> = Omit<Whole, Names> & Partial<Pick<Whole, Names>>;
 type JsonQueues = Omit<QueueStatus, 'models'> & { readonly models: Absent<QueueStatus['models'][number], 'waitMs'>[] };
 
-interface JsonStream extends Omit<StreamStatus, 'acceptedInput' | 'ended' | 'isAttached' | 'isOwned'> {
+interface JsonStream extends Omit<StreamStatus, 'acceptedInput' | 'ended' | 'exactness' | 'isAttached' | 'isOwned'> {
   readonly owned: boolean;
   readonly attached: boolean;
   readonly acceptedInputs: number;
+  readonly exact?: boolean;
+  readonly exactness?: StreamStatus['exactness'];
   readonly ended?: Omit<NonNullable<StreamStatus['ended']>, 'kind' | 'outputs'>;
 }
 
@@ -59,11 +61,12 @@ export function restManagement(url: string): RemoteManagement {
     setPinned: (model, version, isPinned) =>
       call(isPinned ? 'PUT' : 'DELETE', `${at(model)}/versions/${encodeURIComponent(version)}/pin`),
     contexts: async () => {
-      type Told = Absent<ContextStatus, 'idleMs'> & { model: string; pinned: boolean };
+      type Told = Absent<ContextStatus, 'idleMs'> & { model: string; pinned: boolean; exact?: boolean };
       const { contexts } = await call<{ contexts: Told[] }>('GET', '/contexts');
-      return contexts.map(({ model, pinned, ...rest }) => ({
+      return contexts.map(({ model, pinned, exact, ...rest }) => ({
         idleMs: undefined,
         ...rest,
+        areStreamsExact: exact,
         name: model,
         isPinned: pinned,
       }));
@@ -102,12 +105,21 @@ export function restManagement(url: string): RemoteManagement {
   };
 }
 
-function streamFrom({ owned, attached, acceptedInputs, ended, ...rest }: JsonStream): StreamStatus {
+function streamFrom({
+  owned,
+  attached,
+  acceptedInputs,
+  exact: _,
+  exactness,
+  ended,
+  ...rest
+}: JsonStream): StreamStatus {
   return {
     ...rest,
     isOwned: owned,
     isAttached: attached,
     acceptedInput: acceptedInputs,
+    exactness,
     ended: ended && { kind: 'ended', outputs: rest.outputs, ...ended },
   };
 }

@@ -3,6 +3,7 @@ import { resolveModelPolicy } from '@millrace/core';
 import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
 import { Findings } from '../../config-text/findings.ts';
 import { readGpuBatchSizes } from '../../gpu-batch-sizes.ts';
+import { instanceCountOf } from '../../instance-groups.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
 import { readWarmup } from '../../read-warmup.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
@@ -33,7 +34,7 @@ export async function readOnnxVersion(
     config,
     graph: file.graph,
     view,
-    instanceCount: groups.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0),
+    instanceCount: instanceCountOf(groups),
     settings,
     modelFolder: location.path,
     findings,
@@ -79,6 +80,7 @@ export async function readOnnxVersion(
       ...(sharing.sharesRuns ? {} : { preferredRows: [], delayMs: 0 }),
       waitMsMax: settings.waitMsMax,
       latencyTargetMs: settings.latencyTargetMs,
+      instancesInUseMax: parts.instancesInUseMax,
     }),
     runner: 'queue',
     ...(sequencing === undefined ? {} : { sequencing }),

@@ -74,6 +74,7 @@ export async function readPipelineVersion(
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
+      instancesInUseMax: parts.instancesInUseMax,
       isConcurrent: true,
     }),
     runner: 'queue',

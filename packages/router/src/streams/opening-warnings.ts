@@ -1,3 +1,15 @@
+/** What `opened` warns of. */
+import { type Exactness, isExact } from './exactness.ts';
+
+const noWarnings: readonly string[] = [];
+
+/** `id`: if the client has chosen it. */
+export function openingWarnings(id: string | undefined, exactness: Exactness | undefined): readonly string[] {
+  const warnings = id === undefined ? noWarnings : streamIdWarnings(id);
+  if (exactness === undefined || isExact(exactness.verdict)) return warnings;
+  return [...warnings, `exact: false: after a failure the stream may go on with other values; ${exactness.reason}`];
+}
+
 /** Whoever guesses the id of a stream may read it where callers are not authenticated. */
 const streamIdBitsMin = 64;
 

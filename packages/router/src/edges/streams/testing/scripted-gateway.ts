@@ -5,6 +5,7 @@ import {
   type CancelFrame,
   InferenceError,
   type InputFrame,
+  type OpenedFrame,
   type OpenFrame,
 } from '@millrace/protocol';
 import type {
@@ -15,7 +16,7 @@ import type {
   StreamListenerOfLink,
   StreamStatus,
 } from '../../../streams/stream-gateway.ts';
-import { payloadCodec } from '../../streams/link-frame.ts';
+import { payloadCodec } from '../link-frame.ts';
 
 /** A connection that the edge has attached, and what it said. */
 export class ScriptedClientLink implements AttachedLink {
@@ -26,6 +27,7 @@ export class ScriptedClientLink implements AttachedLink {
   readonly inputs: InputFrame[] = [];
   readonly takenOutputs: number[] = [];
   isDetached: boolean = false;
+  isFinishing: boolean = false;
 
   constructor(open: OpenFrame, caller: StreamCaller, options: AttachOptions, listener: StreamListenerOfLink) {
     this.open = open;
@@ -50,7 +52,11 @@ export class ScriptedClientLink implements AttachedLink {
     this.isDetached = true;
   }
 
-  sendOpened(streamId: string): void {
+  finish(): void {
+    this.isFinishing = true;
+  }
+
+  sendOpened(streamId: string, change: Partial<OpenedFrame> = {}): void {
     this.listener.onFrame({
       kind: 'opened',
       streamId,
@@ -62,6 +68,7 @@ export class ScriptedClientLink implements AttachedLink {
       nextOutput: this.open.resumeAfter + 1,
       inputCredit: { messages: 8, bytes: 1024 },
       warnings: [],
+      ...change,
     });
   }
 
@@ -125,6 +132,7 @@ export class ScriptedGateway implements StreamGateway {
       acceptedInput: 0,
       outputs: 0,
       journalBytes: 0,
+      exactness: undefined,
       ended: undefined,
     };
   }

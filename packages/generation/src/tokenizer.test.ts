@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { ModelFileError } from './model-file-error.ts';
+import { byteFallbackJson, storytellerJson, wordPieceJson } from './testing/small-tokenizers.ts';
+import { textCharactersMax } from './text-limit.ts';
+import { TextTokenizer } from './tokenizer.ts';
+
+const storyteller = new TextTokenizer(storytellerJson());
+
+test('text becomes ids and text again', () => {
+  const text = 'Once upon a time, in the café by the 水車, a fox 😀 slept.\n\n  Then…\u0085\ufeff!';
+  const ids = storyteller.encode(text, true);
+  expect(storyteller.decode(ids)).toBe(text);
+  expect(Math.max(...ids)).toBeLessThan(storyteller.vocabularySize);
+  expect(storyteller.vocabularySize).toBe(2048);
+});
+
+test('white space is that of Unicode, not of JavaScript', () => {
+  const spelled = JSON.parse(storytellerJson()) as { model: { vocab: Record<string, number>; merges: string[][] } };
+  // U+FEFF is no white space, so it stays with the sign before it; the pair is learned here.
+  const signs = ['!', 'ï', '»', '¿'];
+  for (let length = 2; length <= 4; length++) {
+    const [left, right] = [signs.slice(0, length - 1).join(''), signs[length - 1] as string];
+    spelled.model.merges.push([left, right]);
+    spelled.model.vocab[left + right] = 2046 + length;
+  }
+  expect(new TextTokenizer(JSON.stringify(spelled)).encode('!\ufeff', false)).toEqual([2050]);
+});
+
+test('special tokens in a text are those tokens, and have no text', () => {
+  const ids = storyteller.encode('a<|end|>b', false);
+  expect(ids).toContain(storyteller.takeId('<|end|>'));
+  expect(storyteller.decode(ids)).toBe('ab');
+  expect(storyteller.takeToken(0)).toBeUndefined();
+  expect(storyteller.takeToken(999_999)).toBeUndefined();
+});
+
+test('the empty text has no tokens, and no tokens are the empty text', () => {
+  expect(storyteller.encode('', false)).toEqual([]);
+  expect(storyteller.decode([])).toBe('');
+});
+
+test('characters outside of the vocabulary are bytes', () => {
+  const tokenizer = new TextTokenizer(byteFallbackJson);
+  expect(tokenizer.decode(tokenizer.encode('水', false))).toBe('水');
+});
+
+test('a text that is too long is refused before it is read', () => {
+  const small = new TextTokenizer(wordPieceJson, 10);
+  expect(() => small.encode('the fox fox', true)).toThrow(
+    'the text has 11 characters, more than 10; send a shorter text',
+  );
+  expect(() => storyteller.encode('a'.repeat(textCharactersMax + 1), true)).toThrow('more than 400000');
+});
+
+test.each([
+  ['not JSON', '{', 'tokenizer.json: is not JSON'],
+  ['a list', '[]', 'tokenizer.json: holds no JSON object'],
+  ['without a model', '{"decoder": null}', 'tokenizer.json: has no model'],
+  [
+    'Unigram with byte fallback',
+    '{"model": {"type": "Unigram", "byte_fallback": true, "vocab": []}}',
+    'tokenizer.json: is a Unigram model with byte fallback',
+  ],
+  ['without parts', '{"model": {"type": "BPE", "vocab": {}, "merges": []}}', 'tokenizer.json: cannot be used'],
+])('%s is refused', (_, json, message) => {
+  expect(() => new TextTokenizer(json)).toThrow(ModelFileError);
+  expect(() => new TextTokenizer(json)).toThrow(message);
+});

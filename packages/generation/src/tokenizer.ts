@@ -1,0 +1,86 @@
+/** Text to token ids by tokenizer.json (Hugging Face's format), and what a token's text is. */
+import { Tokenizer } from '@huggingface/tokenizers';
+import { InferenceError } from '@millrace/protocol';
+import { isJsonFields, type JsonFields, ModelFileError, parseJsonFile } from './model-file-error.ts';
+import { readTokenDecoders, TokenTextDecoder, type TokenTexts } from './text-decoder.ts';
+import { textCharactersMax } from './text-limit.ts';
+import type { MakeTokenDecoder } from './token-decoders.ts';
+import { correctedTokenizer } from './tokenizer-corrections.ts';
+
+const file = 'tokenizer.json';
+
+export class TextTokenizer implements TokenTexts {
+  readonly decoders: readonly MakeTokenDecoder[];
+  /** One more than the highest id. */
+  readonly vocabularySize: number;
+  readonly #library: Tokenizer;
+  readonly #specialIds: ReadonlySet<number>;
+  readonly #charactersMax: number;
+
+  constructor(json: string, charactersMax = textCharactersMax) {
+    const fields = parseJsonFile(file, json);
+    refuseUnsupported(fields);
+    this.decoders = readTokenDecoders(file, fields.decoder);
+    this.#charactersMax = charactersMax;
+    try {
+      this.#library = new Tokenizer(correctedTokenizer(fields), {});
+    } catch (error) {
+      throw new ModelFileError(file, `cannot be used (${(error as Error).message})`, { cause: error });
+    }
+    const added = [...this.#library.get_added_tokens_decoder().values()];
+    this.#specialIds = new Set(added.filter(({ special }) => special).map(({ id }) => id));
+    let highestId = -1;
+    for (const id of this.#library.get_vocab().values()) highestId = Math.max(highestId, id);
+    this.vocabularySize = highestId + 1;
+  }
+
+  /**
+   * Special tokens that the text spells out (`<|end|>`) become those tokens, which chat templates need.
+   *
+   * @param isFramed with the tokens that the tokenizer puts around a text, such as one for its beginning; a chat template writes them
+   * itself
+   */
+  encode(text: string, isFramed: boolean): readonly number[] {
+    if (text.length > this.#charactersMax) {
+      throw new InferenceError(
+        'request-too-large',
+        `the text has ${text.length} characters, more than ${this.#charactersMax}; send a shorter text`,
+      );
+    }
+    try {
+      return this.#library.encode(text, { add_special_tokens: isFramed }).ids;
+    } catch (error) {
+      // The library passes the tokens of a word as arguments of a call, and a stack has room for some 100,000.
+      if (!(error instanceof RangeError)) throw error;
+      throw new InferenceError(
+        'request-too-large',
+        `the text has ${text.length} characters and too many tokens; send a shorter text`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** The whole text of some tokens. */
+  decode(ids: readonly number[]): string {
+    const decoder = new TokenTextDecoder(this, []);
+    let text = '';
+    for (const id of ids) text += decoder.push(id);
+    return text + decoder.end();
+  }
+
+  takeToken(id: number): string | undefined {
+    return this.#specialIds.has(id) ? undefined : this.#library.id_to_token(id);
+  }
+
+  takeId(token: string): number | undefined {
+    return this.#library.token_to_id(token);
+  }
+}
+
+/** What the library reads and then leaves out, which would give other tokens than the model was trained with. */
+function refuseUnsupported({ model }: JsonFields): void {
+  if (!isJsonFields(model)) throw new ModelFileError(file, 'has no model');
+  if (model.type === 'Unigram' && model.byte_fallback === true) {
+    throw new ModelFileError(file, 'is a Unigram model with byte fallback, which is not supported; BPE with it is');
+  }
+}
