@@ -4,22 +4,6 @@ export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';
 export * from './event-text.ts';
 export * from './events.ts';
-export {
-  type CacheLayout,
-  cacheTokensFor,
-  type DecodeConfig,
-  defaultDecodeConfig,
-  resolveDecodeConfig,
-} from './generation/decode-config.ts';
-export {
-  type DecodeCounts,
-  DecodeScheduler,
-  type DecodeStep,
-  type DropStep,
-  type PrefillStep,
-  type SequenceId,
-  type TokenStep,
-} from './generation/decode-scheduler.ts';
 export { defaultGroupConfig, type GroupConfig } from './life-cycle/group-config.ts';
 export * from './life-cycle/group-events.ts';
 export { GroupKeeper } from './life-cycle/group-keeper.ts';

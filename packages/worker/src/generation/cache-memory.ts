@@ -2,7 +2,7 @@
  * The caches of all sequences. Caches of one length lie side by side in one block of memory for each tensor, so that a run
  * takes those of its sequences as one tensor without a copy; what moves are single rows, when sequences join and leave.
  */
-import type { SequenceId } from '@millrace/core';
+import type { SequenceId } from '@millrace/generation';
 import { type CacheTensors, elementBytesOf } from './decoder-tensors.ts';
 
 /** The new keys or values of one run: shape rows, heads, tokens, size of a head. */

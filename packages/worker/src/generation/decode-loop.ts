@@ -1,5 +1,11 @@
 /** Generates the tokens of many sequences at once, run after run, for as long as one of them is wanted. */
-import { cacheTokensFor, type DecodeConfig, type DecodeCounts, DecodeScheduler, type SequenceId } from '@millrace/core';
+import {
+  cacheTokensFor,
+  type DecodeConfig,
+  type DecodeCounts,
+  DecodeScheduler,
+  type SequenceId,
+} from '@millrace/generation';
 import { InferenceError } from '@millrace/protocol';
 import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { CacheMemory } from './cache-memory.ts';

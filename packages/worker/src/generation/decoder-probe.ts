@@ -2,7 +2,7 @@
  * Finds out at load how a decoder can be run so that the bits of a text depend on its own tokens alone: whether padding of the cache
  * is really ignored, whether company in a run changes anything, and whether reading the same tokens again gives the same bits.
  */
-import { type DecodeConfig, resolveDecodeConfig } from '@millrace/core';
+import { type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
 import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { DecodeLoop } from './decode-loop.ts';
 import { type DecoderTensors, tokenBytesOf } from './decoder-tensors.ts';
@@ -18,6 +18,8 @@ export interface DecoderProbe {
 /** Lengths of the prompts: one piece, several pieces, and one that a step takes over the end of its cache. */
 const promptLengths = [5, 62, 71] as const;
 const outputTokens = 5;
+/** A context below this has no room for a prompt. */
+export const probeTokensMin = outputTokens + 1;
 /** Of the largest logit of a position. */
 const toleranceByDatatype = { FP32: 1e-3, FP16: 5e-2 } as const;
 

@@ -1,6 +1,6 @@
 /** Runs of a decoder on caches that stay in our memory: a piece of a prompt, or one more token of several sequences. */
 
-import type { PrefillStep, SequenceId, TokenStep } from '@millrace/core';
+import type { PrefillStep, SequenceId, TokenStep } from '@millrace/generation';
 import { numberFromFp16 } from '@millrace/protocol';
 import { type InferenceSession, Tensor } from '../onnxruntime/onnxruntime.ts';
 import type { CacheMemory, NewTokens } from './cache-memory.ts';

@@ -27,9 +27,8 @@ export interface TokenInput {
 /** One cache: shape rows, heads, tokens, size of a head. */
 export interface CacheTensors {
   readonly input: string;
+  /** Has the tokens of the run, and in models that could not be cut the whole cache before them. */
   readonly output: string;
-  /** The output has only the tokens of the run; otherwise it has the whole cache before them. */
-  readonly hasNewOnly: boolean;
   readonly heads: number;
   readonly headSize: number;
   readonly datatype: 'FP32' | 'FP16';

@@ -4,8 +4,8 @@
  * caches are full, the youngest sequence gives its own up and reads its tokens again later, with the same runs as before,
  * so that the bits of its answers do not change.
  */
-import { assert } from '../assert.ts';
 import { cacheTokensFor, type DecodeConfig } from './decode-config.ts';
+import { mustHold } from './must-hold.ts';
 
 export type SequenceId = number;
 
@@ -91,8 +91,8 @@ export class DecodeScheduler {
 
   /** The caller has made sure that the sequence never gets more than `tokensMax` tokens. */
   add(id: SequenceId, promptTokens: number): void {
-    assert(!this.#sequences.has(id), 'a sequence is added once');
-    assert(promptTokens >= 1 && promptTokens <= this.tokensMax, 'a prompt has tokens, and its cache fits');
+    mustHold(!this.#sequences.has(id), 'a sequence is added once');
+    mustHold(promptTokens >= 1 && promptTokens <= this.tokensMax, 'a prompt has tokens, and its cache fits');
     this.#sequences.set(id, {
       id,
       promptTokens,
@@ -111,9 +111,9 @@ export class DecodeScheduler {
   /** A token was chosen: the sequence can take its next step. */
   append(id: SequenceId): void {
     const sequence = this.#mustFind(id);
-    assert(sequence.tokensRead === sequence.tokens, 'a token is chosen after all before it were read');
+    mustHold(sequence.tokensRead === sequence.tokens, 'a token is chosen after all before it were read');
     sequence.tokens += 1;
-    assert(sequence.tokens <= this.tokensMax, 'the cache of a sequence fits');
+    mustHold(sequence.tokens <= this.tokensMax, 'the cache of a sequence fits');
   }
 
   /** Whether the logits of the last run of the sequence choose its next token; otherwise it reads tokens that it has. */
@@ -221,7 +221,7 @@ export class DecodeScheduler {
   /** With a cache of its own, an idle one before one that is wanted: it loses nothing until it is wanted again. */
   #mustFindYoungest(): Sequence {
     const youngest = this.#youngest(({ isWanted }) => !isWanted) ?? this.#youngest(() => true);
-    assert(youngest !== undefined, 'caches that are too large belong to somebody');
+    mustHold(youngest !== undefined, 'caches that are too large belong to somebody');
     return youngest;
   }
 
@@ -242,7 +242,7 @@ export class DecodeScheduler {
 
   #mustFind(id: SequenceId): Sequence {
     const sequence = this.#sequences.get(id);
-    assert(sequence !== undefined, 'the sequence was added and not removed');
+    mustHold(sequence !== undefined, 'the sequence was added and not removed');
     return sequence;
   }
 }

@@ -1,4 +1,4 @@
-import { assert } from '../assert.ts';
+import { mustHold } from './must-hold.ts';
 
 /** How sequences that have read different numbers of tokens share a run. */
 export type CacheLayout =
@@ -31,11 +31,11 @@ export const defaultDecodeConfig: Omit<DecodeConfig, 'tokenBytes'> = Object.free
 
 export function resolveDecodeConfig(options: Partial<DecodeConfig> & Pick<DecodeConfig, 'tokenBytes'>): DecodeConfig {
   const config: DecodeConfig = Object.freeze({ ...defaultDecodeConfig, ...options });
-  assert(config.prefillTokensMax >= 1, 'prefillTokensMax is at least 1');
-  assert(config.rowsMax >= 1, 'rowsMax is at least 1');
-  assert(config.paddingTokensMin >= 1, 'paddingTokensMin is at least 1');
-  assert(config.tokenBytes >= 0, 'tokenBytes is not negative');
-  assert(config.cacheBytesMax > 0, 'cacheBytesMax is above 0');
+  mustHold(config.prefillTokensMax >= 1, 'prefillTokensMax is at least 1');
+  mustHold(config.rowsMax >= 1, 'rowsMax is at least 1');
+  mustHold(config.paddingTokensMin >= 1, 'paddingTokensMin is at least 1');
+  mustHold(config.tokenBytes >= 0, 'tokenBytes is not negative');
+  mustHold(config.cacheBytesMax > 0, 'cacheBytesMax is above 0');
   return config;
 }
 
