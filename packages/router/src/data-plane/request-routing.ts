@@ -87,6 +87,10 @@ export class RequestRouting {
       return;
     }
     if (model.view.isDecoupled === true && waiter.flow === undefined) {
+      if (model.view.isGenerator === true) {
+        this.begin(request, waiter.collecting(), { ...progress, checkedFor: model });
+        return;
+      }
       observers.of(model).requestRefused('unsupported');
       waiter.reject(manyAnswersRefusal(model));
       return;

@@ -1,5 +1,5 @@
 /** What a stream remembers of its opening: who may resume it, and what it is pinned to. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ModelKey, StreamModelKind } from '@millrace/core';
 import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
 import { modelKeyFrom } from '../data-plane/served-model.ts';
@@ -11,6 +11,8 @@ export interface OpeningRecord {
   /** As the client wrote it: `model`, `model:version` or `model@label`. */
   readonly context: string;
   readonly parameters: JsonObject;
+  /** Of a generator whose caller gave none: a replay repeats the text. */
+  readonly drawnSeed?: number;
   readonly model: string;
   readonly version: string;
   /** Of the files of the version. */
@@ -34,6 +36,16 @@ export function encodeOpening(record: OpeningRecord): Uint8Array {
 
 export function decodeOpening(bytes: Uint8Array): OpeningRecord {
   return parseJson(bytes) as unknown as OpeningRecord;
+}
+
+/** With the seed that was drawn for the stream. */
+export function parametersOf({ parameters, drawnSeed }: OpeningRecord): JsonObject {
+  return drawnSeed === undefined ? parameters : { ...parameters, seed: drawnSeed };
+}
+
+/** 53 bits, which a number holds exactly. */
+export function drawSeed(): number {
+  return Number(randomBytes(8).readBigUInt64LE() >> 11n);
 }
 
 /** Two openings with the same parameters are the same, in whatever order they were written. */

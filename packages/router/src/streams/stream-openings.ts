@@ -7,7 +7,15 @@ import { decodeEntry } from './entry-codec.ts';
 import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
 import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
+import {
+  decodeOpening,
+  drawSeed,
+  encodeOpening,
+  journalTagOf,
+  type OpeningRecord,
+  parametersDigest,
+  parametersOf,
+} from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -107,6 +115,7 @@ export class StreamOpenings {
         principal,
         context: open.context,
         parameters: open.parameters,
+        ...(view.isGenerator === true && open.parameters.seed === undefined ? { drawnSeed: drawSeed() } : {}),
         model: view.name,
         version: view.version,
         modelDigest: pin.digest,
@@ -199,7 +208,7 @@ export class StreamOpenings {
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
     const { id } = found;
     const { clock, observer, memory } = this.#parts;
-    const steps = new ModelSteps(this.#parts, pin, caller, {
+    const steps = new ModelSteps(this.#parts, pin, caller, parametersOf(found.opening), {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
       onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
       onFailed: (step, error, hasWorkerDied, wasAlone) =>
