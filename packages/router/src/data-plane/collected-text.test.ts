@@ -1,5 +1,6 @@
 import { Cancellation, encodeBytesElements, takeBytesElements } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { collectingWaiter } from './collected-text.ts';
 import type { InferAnswer } from './infer.ts';
 import { Waiter } from './waiter.ts';
 
@@ -28,7 +29,7 @@ test('answers become one: texts and tokens joined, the rest as the last has it',
   released = 0;
   const granted: number[] = [];
   const answer = await Waiter.promise(new Cancellation(), (plain) => {
-    const waiter = plain.collecting();
+    const waiter = collectingWaiter(plain);
     waiter.flow?.connect((answers) => granted.push(answers));
     waiter.flow?.give(answerOf('Once', 7, ''));
     waiter.flow?.give(answerOf(' upon', 8, ''));
@@ -47,6 +48,6 @@ test('answers become one: texts and tokens joined, the rest as the last has it',
 });
 
 test('a generator that ends without an answer has failed', async () => {
-  const answered = Waiter.promise(new Cancellation(), (plain) => plain.collecting().resolve(end));
+  const answered = Waiter.promise(new Cancellation(), (plain) => collectingWaiter(plain).resolve(end));
   await expect(answered).rejects.toMatchObject({ code: 'inference-failed' });
 });

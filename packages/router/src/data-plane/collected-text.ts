@@ -1,8 +1,32 @@
 /** The one answer of a unary call to a generator, made of the answers that it gives token by token. */
 import { encodeBytesElements, InferenceError, type Tensor, takeBytesElements } from '@millrace/protocol';
+import { AnswerFlow } from './answer-flow.ts';
 import type { InferAnswer } from './infer.ts';
+import { Waiter } from './waiter.ts';
 
-export class CollectedText {
+/** Answers on their way from a worker whose answers are collected: enough that it never waits for credit. */
+const collectedAheadMax = 32;
+
+/** Waits for all answers of a request that is answered token by token, and gives them to the waiter as one. */
+export function collectingWaiter(waiter: Waiter): Waiter {
+  const text = new CollectedText();
+  const flow = new AnswerFlow((answer) => {
+    text.add(answer);
+    flow.grant(1);
+  });
+  flow.grant(collectedAheadMax);
+  const resolve = (end: InferAnswer): void => {
+    end.release();
+    try {
+      waiter.resolve(text.answer());
+    } catch (error) {
+      waiter.reject(error as InferenceError);
+    }
+  };
+  return new Waiter(waiter.signal, resolve, waiter.reject, flow);
+}
+
+class CollectedText {
   readonly #texts: Uint8Array[] = [];
   readonly #tokens: Uint8Array[] = [];
   #last: Pick<InferAnswer, 'model' | 'version' | 'id' | 'outputs'> | undefined;

@@ -265,6 +265,11 @@ function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boo
   if (step.value !== undefined) throw refusal(request, step.value);
 }
 
+/** Whether its texts are checked in slices. */
+export function hasLongTexts({ inputs }: InferRequest): boolean {
+  return inputs.some(isLongTexts);
+}
+
 /** Checks the long BYTES tensors of a request, so that `from` need not. A problem is thrown by the last slice. */
 export function* longTextSlices(request: InferRequest, { takesTextOnly }: ServedModel): Generator<void, void> {
   for (const tensor of request.inputs) {

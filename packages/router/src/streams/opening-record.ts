@@ -39,7 +39,7 @@ export function decodeOpening(bytes: Uint8Array): OpeningRecord {
 }
 
 /** With the seed that was drawn for the stream. */
-export function parametersOf({ parameters, drawnSeed }: OpeningRecord): JsonObject {
+export function streamParametersOf({ parameters, drawnSeed }: OpeningRecord): JsonObject {
   return drawnSeed === undefined ? parameters : { ...parameters, seed: drawnSeed };
 }
 

@@ -14,7 +14,7 @@ import {
   journalTagOf,
   type OpeningRecord,
   parametersDigest,
-  parametersOf,
+  streamParametersOf,
 } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
@@ -208,7 +208,7 @@ export class StreamOpenings {
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
     const { id } = found;
     const { clock, observer, memory } = this.#parts;
-    const steps = new ModelSteps(this.#parts, pin, caller, parametersOf(found.opening), {
+    const steps = new ModelSteps(this.#parts, pin, caller, streamParametersOf(found.opening), {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
       onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
       onFailed: (step, error, hasWorkerDied, wasAlone) =>

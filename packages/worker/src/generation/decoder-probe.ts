@@ -43,11 +43,12 @@ export async function probeDecoder(
     return each;
   };
   const plain = await alone({ ...config, layout: 'exact' });
-  if (config.layout === 'padded' && !areClose(plain, await alone(config), toleranceOf(tensors))) {
+  let first = config.layout === 'padded' ? await alone(config) : plain;
+  if (!areClose(plain, first, toleranceOf(tensors))) {
     findings.push('it does not ignore padding, so only texts of one length share runs');
     config = { ...config, layout: 'exact' };
+    first = plain;
   }
-  const first = await alone(config);
   const isExact = areEqual(first, await alone(config));
   if (!isExact) findings.push('repeated runs give other bits, so a text that is resumed may continue otherwise');
   const company = [...prompts, ...prompts];

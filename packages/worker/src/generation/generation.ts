@@ -34,7 +34,7 @@ export interface GenerationParts {
 }
 
 /** Tokens that are generated before somebody has taken them: enough that a run does not wait for its slowest reader. */
-export const tokensAheadMax = 8;
+const tokensAheadMax = 8;
 
 /** Gives the tokens one after the other; generation waits while too many are not taken. */
 export class Generation {

@@ -7,7 +7,7 @@ import { DecodeLoop } from './decode-loop.ts';
 import { type DecoderProbe, probeDecoder, probeTokensMin } from './decoder-probe.ts';
 import { tokenBytesOf } from './decoder-tensors.ts';
 import { GeneratorSession } from './generator-session.ts';
-import { outputBytes } from './generator-tensors.ts';
+import { generatorOutputs } from './generator-tensors.ts';
 import { type ReadDecoder, readDecoder } from './read-decoder.ts';
 
 /** Where no file has the length of the context and there is no cache that ends it. */
@@ -19,7 +19,7 @@ export const generatorEngine: Engine = {
   isConcurrent: true,
 
   async load(spec): Promise<Session> {
-    const unknown = spec.outputs.find(({ name }) => outputBytes[name] === undefined);
+    const unknown = spec.outputs.find(({ name }) => generatorOutputs[name] === undefined);
     if (unknown !== undefined) throw notLoaded(spec, `a generator has no output "${unknown.name}"`, true);
     const decoder = await mustRead(spec);
     const { tensors, description, tokenizer } = decoder;

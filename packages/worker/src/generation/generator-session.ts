@@ -5,7 +5,7 @@ import type { OutputMemory, RunResult, Session, SteppedRun, SteppedRunRequest } 
 import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import type { DecodeLoop } from './decode-loop.ts';
 import { type GeneratedToken, Generation } from './generation.ts';
-import { outputBytes, parametersFrom, textFrom } from './generator-tensors.ts';
+import { generatorOutputs, parametersFrom, textFrom } from './generator-tensors.ts';
 import type { ReadDecoder } from './read-decoder.ts';
 
 export interface GeneratorParts extends Pick<ReadDecoder, 'description' | 'tokenizer'> {
@@ -81,7 +81,7 @@ export class GeneratorSession implements Session {
   #laidOut(token: GeneratedToken, outputs: readonly number[], memory: OutputMemory): RunResult {
     const encoded = outputs.map((index) => {
       const { name } = this.#spec.outputs[index] as TensorSpec;
-      return (outputBytes[name] as NonNullable<(typeof outputBytes)[string]>)(token);
+      return (generatorOutputs[name] as NonNullable<(typeof generatorOutputs)[string]>)(token);
     });
     const parts = memory.layOut(encoded.map(({ byteLength }) => byteLength));
     return {

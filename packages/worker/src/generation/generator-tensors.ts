@@ -35,7 +35,7 @@ export function parametersFrom(name: string, data: Uint8Array): JsonObject {
 }
 
 /** The bytes of an answer's outputs, by name; each has one element. */
-export const outputBytes: Readonly<Record<string, (token: GeneratedToken) => Uint8Array>> = {
+export const generatorOutputs: Readonly<Record<string, (token: GeneratedToken) => Uint8Array>> = {
   text_output: ({ text: added }) => encodeBytesElements([added]),
   token: ({ token }) => new Uint8Array(BigInt64Array.of(BigInt(token)).buffer),
   finish_reason: ({ finishReason }) => encodeBytesElements([finishReason ?? '']),
