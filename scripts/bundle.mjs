@@ -25,6 +25,7 @@ const { metafile } = await build({
     router: join(millrace, 'dist/router-main.js'),
     worker: join(worker, 'main.js'),
     'pipeline-worker': join(worker, 'pipeline/main.js'),
+    'generator-worker': join(worker, 'generation/main.js'),
     'attached-worker': join(worker, 'attached/attached-main.js'),
     'pipeline-describer': join(worker, 'pipeline/describe-main.js'),
     'row-analyst': join(worker, 'row-analyst-main.js'),

@@ -154,7 +154,7 @@ export async function openShell(parts: ShellParts): Promise<OpenedShell> {
     source: bent('source', repository),
     sharing: weather.sharesWorkers ? {} : undefined,
     share: () => ({ threads: 1, isSpinning: false }),
-    lanes: { inline: bentLane, local: bentLane, pipeline: bentLane },
+    lanes: { inline: bentLane, local: bentLane, pipeline: bentLane, generator: bentLane },
     runnerOf: (model, definition, version) => {
       const { isGroupShared, workerGroup } = definition;
       parts.onMade(isGroupShared ? workerGroup : `${definition.name}:${version.version}`, model);

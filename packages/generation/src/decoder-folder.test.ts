@@ -1,12 +1,7 @@
 import type { Datatype } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import {
-  type DecoderDescription,
-  type DecoderFiles,
-  describeDecoder,
-  type GraphTensor,
-  type NotDecoder,
-} from './decoder-folder.ts';
+import type { DecoderFiles } from './decoder-files.ts';
+import { type DecoderDescription, describeDecoder, type GraphTensor, type NotDecoder } from './decoder-folder.ts';
 
 function tensor(name: string, datatype: Datatype | undefined, ...shape: (number | string)[]): GraphTensor {
   return { name, datatype, shape };

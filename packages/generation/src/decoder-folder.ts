@@ -4,6 +4,7 @@
  */
 import type { Datatype } from '@millrace/protocol';
 import { type DecoderCache, readDecoderCache } from './decoder-cache.ts';
+import type { DecoderFiles } from './decoder-files.ts';
 import { type GenerationDefaults, readGenerationConfig } from './generation-config.ts';
 import { isJsonFields, type JsonFields, parseJsonFile } from './model-file-error.ts';
 
@@ -12,14 +13,6 @@ export interface GraphTensor {
   readonly name: string;
   readonly datatype: Datatype | undefined;
   readonly shape: readonly (number | string)[] | undefined;
-}
-
-/** The texts of the files that are there. */
-export interface DecoderFiles {
-  readonly 'tokenizer.json'?: string | undefined;
-  readonly 'tokenizer_config.json'?: string | undefined;
-  readonly 'generation_config.json'?: string | undefined;
-  readonly 'config.json'?: string | undefined;
 }
 
 export interface DecoderFolder {

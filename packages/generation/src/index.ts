@@ -1,4 +1,21 @@
 export * from './chat-template.ts';
+export {
+  type CacheLayout,
+  cacheTokensFor,
+  type DecodeConfig,
+  defaultDecodeConfig,
+  resolveDecodeConfig,
+} from './decode/decode-config.ts';
+export {
+  type DecodeCounts,
+  DecodeScheduler,
+  type DecodeStep,
+  type DropStep,
+  type PrefillStep,
+  type SequenceId,
+  type TokenStep,
+} from './decode/decode-scheduler.ts';
+export * from './decoder-files.ts';
 export * from './decoder-folder.ts';
 export * from './generation-config.ts';
 export * from './generation-parameters.ts';

@@ -18,7 +18,7 @@ export function createLanes({ workerPath, socketPaths, ...options }: LanesOption
   if (socketPaths.length > 0) {
     const digests = new FileDigests();
     const attached = createAttachedLane({ socketPaths, describeContent: (spec) => contentOf(spec, digests) });
-    return { inline, local: attached, pipeline: attached };
+    return { inline, local: attached, pipeline: attached, generator: attached };
   }
   return {
     inline,
@@ -28,5 +28,10 @@ export function createLanes({ workerPath, socketPaths, ...options }: LanesOption
       environment: workerEnvironment(),
     }),
     pipeline: createLocalLane({ ...options, workerPath: programs.pipelineWorker }),
+    generator: createLocalLane({
+      ...options,
+      workerPath: programs.generatorWorker,
+      environment: workerEnvironment(),
+    }),
   };
 }

@@ -20,6 +20,8 @@ export const programs = {
   worker: ofWorkerPackage('worker', 'main'),
   /** Runs pipelines. */
   pipelineWorker: ofWorkerPackage('pipeline-worker', 'pipeline-main'),
+  /** Generates text. */
+  generatorWorker: ofWorkerPackage('generator-worker', 'generator-main'),
   /** Runs models of any engine for the routers that attach to its socket. */
   attachedWorker: ofWorkerPackage('attached-worker', 'attached-main'),
   /** Says what a pipeline declares. */

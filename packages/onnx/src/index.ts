@@ -1,5 +1,6 @@
 export * from './analyse-rows.ts';
 export * from './byte-source.ts';
+export * from './cache-outputs.ts';
 export * from './default-inputs.ts';
 export * from './element-types.ts';
 export * from './invalid-text.ts';

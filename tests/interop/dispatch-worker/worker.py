@@ -21,7 +21,7 @@ from frames import LOAD, LOAD_REFUSED, MAGIC, READY, RELEASE, SHARED, STOP, UNLO
 from frames import Frames, call_head, in_frame, padded, tensor_fields, tensors_at, text, text_at
 from regions import Regions
 
-VERSIONS = [int(version) for version in os.environ.get("WORKER_VERSIONS", "4-4").split("-")]
+VERSIONS = [int(version) for version in os.environ.get("WORKER_VERSIONS", "5-5").split("-")]
 MAPS = os.environ.get("WORKER_MAPS") != "no"
 BATCHES_MAX = 2
 IN_FRAME_BYTES_MAX = 4096

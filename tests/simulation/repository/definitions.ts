@@ -86,11 +86,11 @@ function versionOf(file: VersionFile, tensors: TensorChoice): ModelVersionDefini
     case 'sequence':
       return { ...parts, runner: 'queue', sequencing: sequencingOf(view, file.sequences) };
     case 'decoupled':
-      return { ...parts, runner: 'queue', pipeline: { concurrency: 4, isDecoupled: true } };
+      return { ...parts, runner: 'queue', concurrent: { concurrency: 4, isDecoupled: true } };
     case 'stateful':
       return { ...parts, runner: 'queue' };
     case 'plain':
-      return { ...parts, runner: 'queue', ...(model.isConcurrent ? { pipeline: { concurrency: 4 } } : {}) };
+      return { ...parts, runner: 'queue', ...(model.isConcurrent ? { concurrent: { concurrency: 4 } } : {}) };
   }
 }
 

@@ -7,7 +7,7 @@ import { decodeFromWorker, decodeToWorker } from './decode-frame.ts';
 import { type FrameFromWorker, type FrameToWorker, frameKinds, frameMagic, MalformedFrame } from './frame-layout.ts';
 import { DispatchFrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
-import type { BatchTensor, LoadSpec, Region } from './messages.ts';
+import { type BatchTensor, engineNames, type LoadSpec, type Region } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 const contentFile = { path: 'model.onnx', bytes: 5, sha256: 'ab'.repeat(32) };
@@ -75,7 +75,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     model: u32,
     name: text,
     version: text,
-    engine: fc.constantFrom('onnxruntime' as const, 'pipeline' as const),
+    engine: fc.constantFrom(...engineNames),
     path: text,
     folder: text,
     content: fc.constant(modelContent),
@@ -91,6 +91,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     batchSizes: fc.array(fc.nat({ max: 256 }), { maxLength: 4 }),
     warmup: fc.array(warmupSample, { maxLength: 2 }),
     concurrency: fc.nat({ max: 64 }),
+    cacheBytesMax: fc.nat(),
     cutsZipMaps: fc.boolean(),
   },
   {

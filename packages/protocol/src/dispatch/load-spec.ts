@@ -43,6 +43,7 @@ export function loadSpecFrom(json: string): LoadSpec {
     ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
     ...(spec.isDecoupled === undefined ? {} : { isDecoupled: trueFrom(spec.isDecoupled, 'isDecoupled') }),
+    ...(spec.cacheBytesMax === undefined ? {} : { cacheBytesMax: countFrom(spec.cacheBytesMax, 'cacheBytesMax') }),
     ...(spec.cutsZipMaps === undefined ? {} : { cutsZipMaps: flagFrom(spec.cutsZipMaps, 'cutsZipMaps') }),
   };
 }

@@ -10,7 +10,7 @@ import type { ModelContent } from './model-content.ts';
 import type { WarmupSample } from './warm-up.ts';
 
 /** What loads and runs a model in a worker. */
-export const engineNames = ['onnxruntime', 'pipeline'] as const;
+export const engineNames = ['onnxruntime', 'pipeline', 'generator'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 /** How a model is loaded. Small and rare, so it is sent as JSON in its frame. */
@@ -51,6 +51,8 @@ export interface LoadSpec {
   readonly concurrency?: number;
   /** It gives any number of answers to a request, each a `partial-answer`, on credit; only with `concurrency`. */
   readonly isDecoupled?: true;
+  /** Of a generator: how much memory the keys and values of all texts may take. */
+  readonly cacheBytesMax?: number;
   /** Graph outputs of a ZipMap are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
   readonly cutsZipMaps?: boolean;
 }

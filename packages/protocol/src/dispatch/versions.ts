@@ -10,7 +10,7 @@ export interface VersionRange {
 }
 
 /** The versions that this release supports, as a router and as a worker. */
-export const dispatchVersions: VersionRange = { oldest: 4, newest: 4 };
+export const dispatchVersions: VersionRange = { oldest: 5, newest: 5 };
 
 /** The newest version in both ranges; undefined when they have none in common. */
 export function takeCommonVersion(one: VersionRange, other: VersionRange): number | undefined {

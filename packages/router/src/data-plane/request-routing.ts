@@ -3,8 +3,8 @@
  * model's runner or its queue.
  */
 import { InferenceError, quote } from '@millrace/protocol';
-import { isLongTexts } from './bytes-check.ts';
 import type { Clock } from './clock.ts';
+import { collectingWaiter } from './collected-text.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import type { HeldByRunners } from './held-by-runners.ts';
 import type { InferRequest, PinnedModel, Runner } from './infer.ts';
@@ -15,7 +15,7 @@ import type { RetiringModels } from './retiring-models.ts';
 import type { SchedulerLoop } from './scheduler-loop.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
-import { longTextSlices, ValidInferRequest } from './valid-request.ts';
+import { hasLongTexts, longTextSlices, ValidInferRequest } from './valid-request.ts';
 import { Waiter } from './waiter.ts';
 
 export interface RequestRoutingParts {
@@ -73,7 +73,7 @@ export class RequestRouting {
       }
       model ??= models.mustKnow(target.model, target.version);
       const isChecked = progress.checkedFor === model;
-      if (!isChecked && request.inputs.some(isLongTexts)) {
+      if (!isChecked && hasLongTexts(request)) {
         this.#checkTexts(request, model, waiter, progress);
         return;
       }
@@ -87,6 +87,10 @@ export class RequestRouting {
       return;
     }
     if (model.view.isDecoupled === true && waiter.flow === undefined) {
+      if (model.view.isGenerator === true) {
+        this.begin(request, collectingWaiter(waiter), { ...progress, checkedFor: model });
+        return;
+      }
       observers.of(model).requestRefused('unsupported');
       waiter.reject(manyAnswersRefusal(model));
       return;

@@ -18,6 +18,7 @@ import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import { emptyInputProblem } from './empty-inputs.ts';
 import type { InferRequest, InferTarget, Origin, Parameters, SequenceStep } from './infer.ts';
 import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
+import { withSamplingParameters } from './sampling-parameters.ts';
 import type { ServedModel } from './served-model.ts';
 import { copiesOf } from './sliced-work/copy-slices.ts';
 import type { Slices } from './sliced-work/sliced-work.ts';
@@ -97,8 +98,9 @@ export class ValidInferRequest {
    * Throws `invalid-request` with the first problem. `areTextsChecked`: the long BYTES tensors of the request were checked
    * before, in slices.
    */
-  static from(request: InferRequest, model: ServedModel, areTextsChecked = false): ValidInferRequest {
+  static from(given: InferRequest, model: ServedModel, areTextsChecked = false): ValidInferRequest {
     const { view } = model;
+    const request = view.isGenerator === true ? forGenerator(given) : given;
     let inputs = inputsInOrder(request, model);
     let rows = 1;
     let bytes = 0;
@@ -109,9 +111,9 @@ export class ValidInferRequest {
       let tensor = inputs[index];
       if (tensor === undefined) continue;
       if (!isPlainlyRight(tensor, model, index)) {
-        const given = tensor;
-        tensor = checkedTensor(request, given, model, index, areTextsChecked);
-        if (tensor !== given) inputs = inputs.with(index, tensor);
+        const unchecked = tensor;
+        tensor = checkedTensor(request, unchecked, model, index, areTextsChecked);
+        if (tensor !== unchecked) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
       // That rows are independent is proven for sizes of at least 1.
@@ -171,6 +173,12 @@ export interface Extension {
   /** In the order of `model`'s inputs. */
   readonly inputs: readonly (Tensor | undefined)[];
   readonly outputs: readonly number[];
+}
+
+function forGenerator(request: InferRequest): InferRequest {
+  const { parameters } = request.target;
+  if (parameters.size === 0) return request;
+  return { ...request, inputs: withSamplingParameters(request.inputs, Object.fromEntries(parameters)) };
 }
 
 function refusal(request: InferRequest, message: string): InferenceError {
@@ -255,6 +263,11 @@ function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boo
   let step = slices.next();
   while (step.done !== true) step = slices.next();
   if (step.value !== undefined) throw refusal(request, step.value);
+}
+
+/** Whether its texts are checked in slices. */
+export function hasLongTexts({ inputs }: InferRequest): boolean {
+  return inputs.some(isLongTexts);
 }
 
 /** Checks the long BYTES tensors of a request, so that `from` need not. A problem is thrown by the last slice. */

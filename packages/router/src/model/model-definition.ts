@@ -20,8 +20,8 @@ interface VersionParts {
   readonly policy: ModelPolicy;
   /** For a model that an engine loads from a graph. */
   readonly graph?: OnnxGraph;
-  /** For a model that is a module of user code. */
-  readonly pipeline?: PipelineSettings;
+  /** For a model that runs several requests at once. */
+  readonly concurrent?: ConcurrentSettings;
   /** The batch sizes that a GPU runs, in rows; undefined: any. */
   readonly gpuBatchSizes?: readonly number[];
   /** ZipMap nodes are removed on load, so that their outputs are tensors of scores. */
@@ -89,10 +89,11 @@ export interface CacheChoice {
   readonly isShared: boolean;
 }
 
-/** The settings of a load that only pipelines have. */
-export type PipelineSettings = Required<Pick<LoadSpec, 'concurrency'>> & Pick<LoadSpec, 'isDecoupled'>;
+/** The settings of a load that only models have which run several requests at once: pipelines and generators. */
+export type ConcurrentSettings = Required<Pick<LoadSpec, 'concurrency'>> &
+  Pick<LoadSpec, 'isDecoupled' | 'cacheBytesMax'>;
 
-/** A lane leads to workers of one program, or to this process; pipelines have a program and so a lane of their own. */
-export type LaneName = LaneChoice | 'pipeline';
+/** A lane leads to workers of one program, or to this process; pipelines and generators have programs and so lanes of their own. */
+export type LaneName = LaneChoice | 'pipeline' | 'generator';
 
 export type LaneChoice = 'local' | 'inline';

@@ -49,6 +49,8 @@ export interface ModelView {
   readonly takesTextOnly?: boolean;
   /** It gives any number of answers to a request, also none. */
   readonly isDecoupled?: true;
+  /** It generates text: parameters of a request become its input `sampling_parameters`, and unary calls get the whole text. */
+  readonly isGenerator?: true;
   /** Tensors that carry the state of a stream from one step to the next; absent: its streams have none. */
   readonly streamStates?: readonly StreamStatePair[];
   /** Of a decoupled model: it gives the same answers when a request is run again, so that its streams can be resumed. */

@@ -54,6 +54,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly sequenceStateBytesMax: number;
   /** Requests that one worker runs at once, of a model that lets it. */
   readonly concurrency: number;
+  /** Of the keys and values of all texts of a generator. */
+  readonly generatorCacheBytesMax: number;
 }
 
 const sequenceBacklogMaxDefault = 1024;
@@ -74,9 +76,11 @@ export interface ParameterKind {
 
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
+export const generatorCacheBytesParameter = 'millrace.generator_cache_bytes_max';
 export const resumableParameter = 'millrace.resumable';
 const warmSpareParameter = 'millrace.warm_spare';
 const concurrencyDefault = 32;
+const generatorCacheBytesMaxDefault = 256 * 1024 * 1024;
 const warmSparesMax = 16;
 
 export const modelParameters = {
@@ -140,9 +144,15 @@ export const modelParameters = {
     takes: '`any`, or sizes with commas, the last the `max_batch_size`',
   },
   'millrace.concurrency': {
-    meaning: 'requests of a pipeline that one worker process runs at once',
-    without: `${concurrencyDefault}`,
+    meaning: 'requests of a pipeline or a generator that one worker process runs at once',
+    without: `${concurrencyDefault}, for a generator 256`,
     range: [1, 256],
+  },
+  [generatorCacheBytesParameter]: {
+    meaning:
+      'of a generator: bytes that the keys and values of all its texts may take in one worker process; texts beyond that wait',
+    without: `${generatorCacheBytesMaxDefault / 2 ** 20} MiB`,
+    range: [1, 2 ** 40],
   },
   'millrace.pad_ratio_max': {
     meaning: 'with millrace.pad.INPUT: sizes that differ by this factor or more are not padded to each other',
@@ -317,6 +327,7 @@ export function readModelSettings(
     sequenceSlotWaitMsMax: number('millrace.sequence_slot_wait_ms_max', sequenceSlotWaitMsMaxDefault),
     sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
     concurrency: number(concurrencyParameter, concurrencyDefault),
+    generatorCacheBytesMax: number(generatorCacheBytesParameter, generatorCacheBytesMaxDefault),
   };
 }
 

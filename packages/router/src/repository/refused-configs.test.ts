@@ -11,9 +11,9 @@ describe('a configuration that cannot be served is reported with line and field'
     [
       'platform: "tensorrt_plan"',
       'platform',
-      /"tensorrt_plan" is not supported yet; only onnxruntime_onnx, ensemble and millrace_pipeline are/,
+      /"tensorrt_plan" is not supported yet; only onnxruntime_onnx, ensemble, millrace_pipeline and millrace_generator are/,
     ],
-    ['backend: "python"', 'backend', /"python" is not supported yet; only onnxruntime and pipeline are/],
+    ['backend: "python"', 'backend', /"python" is not supported yet; only onnxruntime, pipeline and generator are/],
     ['default_model_filename: "../x"', 'default_model_filename', /inside the version folder/],
     ['default_model_filename: "/x"', 'default_model_filename', /inside the version folder/],
     ['default_model_filename: ""', 'default_model_filename', /inside the version folder/],
@@ -27,7 +27,7 @@ describe('a configuration that cannot be served is reported with line and field'
     [
       'model_transaction_policy { decoupled: true }',
       'model_transaction_policy.decoupled',
-      /only pipelines give several answers/,
+      /only pipelines and generators give several answers/,
     ],
     [
       'model_operations { op_library_filename: "x.so" }',

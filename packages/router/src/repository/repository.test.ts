@@ -397,7 +397,7 @@ describe('a scan of many things', () => {
       [
         'bad',
         '/bad/config.pbtxt:2: max_batchsize: there is no such field (did you mean max_batch_size?)',
-        '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime and pipeline are',
+        '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime, pipeline and generator are',
       ],
     ]);
     expect(textsOf(result.problems)).toEqual([

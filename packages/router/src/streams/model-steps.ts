@@ -4,11 +4,12 @@
  * refused.
  */
 import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
-import { Cancellation, errorCatalogue, InferenceError, type Tensor } from '@millrace/protocol';
+import { Cancellation, errorCatalogue, InferenceError, type JsonObject, type Tensor } from '@millrace/protocol';
 import { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { Clock } from '../data-plane/clock.ts';
 import { type InferAnswer, type InferRequest, noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
+import { withSamplingParameters } from '../data-plane/sampling-parameters.ts';
 import { sharesSteps } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
@@ -56,16 +57,25 @@ export class ModelSteps {
   /** Its steps share no runs with other requests. */
   readonly #isAlone: boolean;
   readonly #caller: string;
+  /** Of the stream. */
+  readonly #parameters: JsonObject;
   readonly #listener: StepListener;
   /** Made with the first step: most streams are idle. */
   #running: Map<StreamStepId, RunningStep> | undefined;
 
   /** Without a pin nothing runs: the stream is about to end. */
-  constructor(parts: ModelStepsParts, pin: StreamPin | undefined, caller: string, listener: StepListener) {
+  constructor(
+    parts: ModelStepsParts,
+    pin: StreamPin | undefined,
+    caller: string,
+    parameters: JsonObject,
+    listener: StepListener,
+  ) {
     this.#parts = parts;
     this.#pin = pin;
     this.#isAlone = pin?.exactness !== undefined && !sharesSteps(pin.exactness.verdict);
     this.#caller = caller;
+    this.#parameters = parameters;
     this.#listener = listener;
   }
 
@@ -198,7 +208,8 @@ export class ModelSteps {
     const { codec } = this.#parts;
     const { name, version } = model.view;
     const payload = input.payload === undefined ? ({ kind: 'none' } as const) : codec.decodeInput(input.payload);
-    const inputs = model.inputsFrom(payload, state === undefined ? undefined : stateFrom(codec, state));
+    const given = model.inputsFrom(payload, state === undefined ? undefined : stateFrom(codec, state));
+    const inputs = model.view.isGenerator === true ? withSamplingParameters(given, this.#parameters) : given;
     return {
       target: {
         model: name,

@@ -1,5 +1,5 @@
 /** What a stream remembers of its opening: who may resume it, and what it is pinned to. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ModelKey, StreamModelKind } from '@millrace/core';
 import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
 import { modelKeyFrom } from '../data-plane/served-model.ts';
@@ -15,6 +15,8 @@ export interface OpeningRecord {
   readonly parameters: JsonObject;
   /** Kept: it would otherwise be made again for every call that names the stream. */
   readonly parametersDigest: string;
+  /** Of a generator whose caller gave none: a replay repeats the text. */
+  readonly drawnSeed?: number;
   readonly model: string;
   readonly version: string;
   /** Of the files of the version. */
@@ -54,6 +56,16 @@ export function decodeOpening(bytes: Uint8Array): OpeningRecord {
     caller: record.caller ?? '',
     parametersDigest: record.parametersDigest ?? parametersDigest(record.parameters),
   };
+}
+
+/** With the seed that was drawn for the stream. */
+export function streamParametersOf({ parameters, drawnSeed }: OpeningRecord): JsonObject {
+  return drawnSeed === undefined ? parameters : { ...parameters, seed: drawnSeed };
+}
+
+/** 53 bits, which a number holds exactly. */
+export function drawSeed(): number {
+  return Number(randomBytes(8).readBigUInt64LE() >> 11n);
 }
 
 /** Two openings with the same parameters are the same, in whatever order they were written. */

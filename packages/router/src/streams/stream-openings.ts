@@ -9,11 +9,13 @@ import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import {
   decodeOpening,
+  drawSeed,
   encodeOpening,
   journalTagOf,
   type OpeningRecord,
   openingMemoryBytes,
   parametersDigest,
+  streamParametersOf,
 } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
@@ -121,6 +123,7 @@ export class StreamOpenings {
         context: open.context,
         parameters: open.parameters,
         parametersDigest: digest,
+        ...(view.isGenerator === true && open.parameters.seed === undefined ? { drawnSeed: drawSeed() } : {}),
         model: view.name,
         version: view.version,
         modelDigest: pin.digest,
@@ -220,7 +223,7 @@ export class StreamOpenings {
   #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
     const { id } = found;
     const { clock, observer, memory } = this.#parts;
-    const steps = new ModelSteps(this.#parts, pin, caller, {
+    const steps = new ModelSteps(this.#parts, pin, caller, streamParametersOf(found.opening), {
       onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
       onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
       onFailed: (step, error, hasWorkerDied, wasAlone) =>

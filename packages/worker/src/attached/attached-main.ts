@@ -76,6 +76,7 @@ try {
     engines: [
       lazyEngine('onnxruntime', async () => (await import('../onnxruntime/onnxruntime-engine.ts')).onnxruntimeEngine),
       lazyEngine('pipeline', async () => (await import('../pipeline/pipeline-engine.ts')).pipelineEngine),
+      lazyEngine('generator', async () => (await import('../generation/generator-engine.ts')).generatorEngine),
     ],
     socketPath: socket,
     id: id ?? `${hostname()}:${basename(socket)}`,

@@ -2,16 +2,11 @@ import { type Datatype, datatypes, elementCount, type LoadSpec } from '@millrace
 import { type Engine, type Session, UnloadableModel } from '../engine.ts';
 import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
-import { executionProvidersOf } from './execution-providers.ts';
-import { isFinalFailure } from './final-failure.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
-import { gpuFailureMessage, isMemoryFull, memoryFullMessage } from './gpu-failure.ts';
-import { externalFolderOption, type ModelSource, modelSourceOf } from './model-source.ts';
-import { InferenceSession } from './onnxruntime.ts';
+import { isMemoryFull, memoryFullMessage } from './gpu-failure.ts';
+import { type ModelSource, modelSourceOf } from './model-source.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
-
-/** Failures are reported in the answer; the engine's own log of each would only fill the log. */
-const logSeverityFatal = 4;
+import { mustOpenSession, notLoaded } from './open-session.ts';
 
 /** Runs ONNX models, on the CPU or on a GPU. */
 export const onnxruntimeEngine: Engine = {
@@ -37,7 +32,7 @@ async function openedForSizes(spec: LoadSpec, source: ModelSource, batchSizes: r
 
 /** A session whose model was checked, warmed up with the given number of rows. */
 async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promise<Session> {
-  const session = await mustOpen(spec, source);
+  const session = await mustOpenSession(spec, source.model);
   try {
     mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
     const loaded = new OnnxruntimeSession(session, spec, source);
@@ -55,39 +50,6 @@ async function mustRead(spec: LoadSpec): Promise<ModelSource> {
   } catch (error) {
     throw notLoaded(spec, error instanceof Error ? error.message.trim() : String(error));
   }
-}
-
-async function mustOpen(spec: LoadSpec, { model }: ModelSource): Promise<InferenceSession> {
-  const isFile = typeof model === 'string';
-  const options: InferenceSession.SessionOptions = {
-    executionProviders: executionProvidersOf(spec),
-    intraOpNumThreads: spec.threads,
-    logSeverityLevel: logSeverityFatal,
-    extra: {
-      session: {
-        intra_op: { allow_spinning: spec.isSpinning ? '1' : '0' },
-        ...(isFile ? {} : externalFolderOption(spec.path)),
-      },
-    },
-  };
-  try {
-    return await (isFile ? InferenceSession.create(model, options) : InferenceSession.create(model, options));
-  } catch (error) {
-    const message = error instanceof Error ? error.message.trim() : String(error);
-    if (spec.gpu !== undefined) {
-      throw notLoaded(spec, await gpuFailureMessage(message, spec.gpu), isFinalFailure(message));
-    }
-    const advice = message.startsWith('Unsupported data type')
-      ? ' (an input or output of a type ONNX Runtime cannot pass to or from Node, such as BF16: add a Cast and export it again)'
-      : '';
-    throw notLoaded(spec, `${message}${advice}`, isFinalFailure(message));
-  }
-}
-
-function notLoaded({ name, version, gpu }: LoadSpec, message: string, isFinal = false): Error {
-  const device = gpu === undefined ? '' : ` on GPU ${gpu.id}`;
-  const text = `model "${name}" version ${version} could not be loaded${device}: ${message}`;
-  return isFinal ? new UnloadableModel(text) : new Error(text);
 }
 
 /**

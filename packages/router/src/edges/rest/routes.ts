@@ -5,6 +5,7 @@ import type { Route } from '../routing/route.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
 import { frontPageRoute } from './front-page.ts';
+import { generateRoutes } from './generate/generate-routes.ts';
 import { RestInferOperation } from './infer.ts';
 import { inferRoutes } from './infer-routes.ts';
 import { modelRoutes } from './model-routes.ts';
@@ -27,6 +28,7 @@ export function restRoutes(dependencies: RestDependencies): readonly Route[] {
     ...serverRoutes(dependencies),
     ...modelRoutes(dependencies),
     ...inferRoutes(dependencies, new RestInferOperation(dependencies)),
+    ...generateRoutes(dependencies),
     ...(statistics === undefined ? [] : statisticsRoutes({ ...dependencies, statistics })),
     ...(management === undefined ? [] : repositoryRoutes({ ...dependencies, management })),
   ];

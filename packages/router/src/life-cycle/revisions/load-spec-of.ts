@@ -33,7 +33,7 @@ export function loadSpecOf(
     threads: definition.threads > 0 ? definition.threads : share.threads,
     isSpinning: definition.isSpinning || share.isSpinning,
     ...(version.gpuBatchSizes === undefined ? {} : { batchSizes: version.gpuBatchSizes }),
-    ...version.pipeline,
+    ...version.concurrent,
     ...(version.cutsZipMaps === undefined ? {} : { cutsZipMaps: version.cutsZipMaps }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };

@@ -42,7 +42,7 @@ export class ScriptedLibrary {
       listener,
     });
     this.loader = new RevisionLoader({
-      lanes: { inline: lane, local: lane, pipeline: lane },
+      lanes: { inline: lane, local: lane, pipeline: lane, generator: lane },
       roster,
       models,
       fleet,

@@ -2,12 +2,13 @@
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import type { ModelLocation } from '../repository-layout.ts';
 import { ensembleKind } from './ensemble/ensemble-kind.ts';
+import { generatorKind } from './generator/generator-kind.ts';
 import type { ModelKind, RecognisedKind } from './model-kind.ts';
 import { onnxKind } from './onnx/onnx-kind.ts';
 import { pipelineKind } from './pipeline/pipeline-kind.ts';
 
 /** In the order in which they are asked. */
-const recognisedKinds: readonly RecognisedKind[] = [ensembleKind, pipelineKind];
+const recognisedKinds: readonly RecognisedKind[] = [ensembleKind, pipelineKind, generatorKind];
 /** The kind of models that none of them recognises. */
 const defaultKind: ModelKind = onnxKind;
 

@@ -5,6 +5,7 @@ import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { type ModelLocation, modelFilenameDefault } from '../../repository-layout.ts';
 import type { RecognisedKind } from '../model-kind.ts';
+import { refuseGeneratorSettings } from '../refuse-pipeline-settings.ts';
 import { pipelineBackendName, pipelineFilenames, pipelinePlatformName, readPipelineVersion } from './read-pipeline.ts';
 
 export const pipelineKind: RecognisedKind = {
@@ -47,6 +48,7 @@ const foreignParameters: readonly string[] = [
 ];
 
 function checkHead(config: ModelConfig, findings: Findings): void {
+  refuseGeneratorSettings(config, findings);
   for (const name of foreignParameters) {
     if (config.parameters?.[name] === undefined) continue;
     const why = 'does not apply to a pipeline, which has worker processes of its own';

@@ -38,7 +38,7 @@ describe('a pipeline', () => {
     expect(pipeline).toMatchObject({ lane: 'pipeline', instanceCount: 1, isGroupShared: false });
     expect(pipeline?.versions[0]).toMatchObject({
       path: `${repository.path}/p/1/pipeline.ts`,
-      pipeline: { concurrency: 32 },
+      concurrent: { concurrency: 32 },
       policy: { isConcurrent: true, rowsMax: 1 },
       view: {
         platform: 'millrace_pipeline',
@@ -59,7 +59,7 @@ describe('a pipeline', () => {
     const { pipeline, asked } = await scanWith(`backend: "pipeline" ${tensors} max_batch_size: 4 ${parameter}`);
     expect(asked).toEqual([]);
     expect(pipeline?.versions[0]).toMatchObject({
-      pipeline: { concurrency: 3 },
+      concurrent: { concurrency: 3 },
       policy: { rowsMax: 4 },
       view: { isBatched: true, inputs: [{ name: 'x', shape: [-1, 2] }] },
     });
@@ -112,7 +112,7 @@ describe('a pipeline', () => {
     await repository.write('m/1/model.onnx', modelBytes());
     await repository.write('m/config.pbtxt', 'parameters { key: "millrace.concurrency" value { string_value: "2" } }');
     const { failures } = await scanRepository([repository.path]);
-    expect(failures[0]?.problems[0]?.message).toMatch(/only pipelines run several requests at once/);
+    expect(failures[0]?.problems[0]?.message).toMatch(/only pipelines and generators run several requests at once/);
   });
 });
 

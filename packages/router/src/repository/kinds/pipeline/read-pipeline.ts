@@ -78,7 +78,7 @@ export async function readPipelineVersion(
       isConcurrent: true,
     }),
     runner: 'queue',
-    pipeline: { concurrency: settings.concurrency, ...(isDecoupled ? { isDecoupled } : {}) },
+    concurrent: { concurrency: settings.concurrency, ...(isDecoupled ? { isDecoupled } : {}) },
   };
   return { definition, problems, warnings };
 }

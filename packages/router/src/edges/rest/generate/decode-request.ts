@@ -1,0 +1,107 @@
+/** A request of Triton's generate extension: one JSON object, whose fields are inputs by name, and parameters otherwise. */
+import {
+  InferenceError,
+  type JsonObject,
+  JsonReader,
+  type JsonValue,
+  parseJson,
+  quote,
+  readTensorData,
+  stringifyJson,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
+import { type InferRequest, noTrail, type ParameterValue } from '../../../data-plane/infer.ts';
+import { withSamplingParameters } from '../../../data-plane/sampling-parameters.ts';
+import type { ModelView } from '../../../model/model-view.ts';
+import { restRequestParametersFrom } from '../request-parameters.ts';
+
+export interface GenerateFrame {
+  readonly view: ModelView;
+  /** As in the path; without a version: the one that the model prefers. */
+  readonly model: string;
+  readonly version: string;
+  readonly caller: string;
+  /** Of the header field; undefined: none. */
+  readonly timeoutMs: number | undefined;
+  readonly deadlineAfter: (timeoutMs: number | undefined) => number;
+}
+
+/** Throws an `InferenceError` for what is malformed. */
+export function decodeGenerateRequest(frame: GenerateFrame, body: Uint8Array): InferRequest {
+  const { view, model, version, caller, deadlineAfter } = frame;
+  const { id = '', parameters: nested, ...top } = objectFrom(parsed(body), 'the body');
+  if (typeof id !== 'string') throw invalid('"id" must be a string');
+  const fields = { ...top, ...(nested === undefined ? {} : objectFrom(nested, '"parameters"')) };
+  const inputs: Tensor[] = [];
+  const parameters = new Map<string, ParameterValue>();
+  // Of a generator: lists and objects, such as several stop strings.
+  const structured: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const spec = view.inputs.find((input) => input.name === name);
+    if (spec !== undefined) inputs.push(tensorFrom(spec, value));
+    else if (isPlain(value)) parameters.set(name, value);
+    else if (view.isGenerator === true) structured[name] = value;
+    else throw invalid(`parameter ${quote(name)} must be a string, a number or a boolean`);
+  }
+  const { timeoutMs, queueTimeoutMs, priority, sequence, forModel } = restRequestParametersFrom(parameters);
+  return {
+    target: { model, version, id, parameters: forModel, outputs: [], sequence },
+    inputs: withSamplingParameters(inputs, structured),
+    origin: {
+      caller,
+      deadlineAt: deadlineAfter(frame.timeoutMs ?? timeoutMs),
+      queueTimeoutMs,
+      priority,
+      trail: noTrail,
+    },
+  };
+}
+
+function parsed(body: Uint8Array): JsonValue {
+  try {
+    return parseJson(body);
+  } catch (error) {
+    throw invalid(`failed to parse the request JSON buffer: ${(error as Error).message}`);
+  }
+}
+
+function objectFrom(value: JsonValue, what: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw invalid(`${what} must be a JSON object`);
+}
+
+function isPlain(value: JsonValue): value is ParameterValue {
+  return value !== null && typeof value !== 'object';
+}
+
+/** A single value is a list of one. */
+function tensorFrom(spec: TensorSpec, value: JsonValue): Tensor {
+  const { name, datatype } = spec;
+  const values = Array.isArray(value) ? value : [value];
+  if (values.some((element) => !isPlain(element))) {
+    throw invalid(`input ${quote(name)} must be a string, a number, a boolean, or a flat list of them`);
+  }
+  const shape = shapeFor(spec, values.length);
+  return {
+    name,
+    datatype,
+    shape,
+    data: readTensorData(new JsonReader(Buffer.from(stringifyJson(values))), { name, datatype, shape }),
+  };
+}
+
+/** The innermost free size takes what the fixed ones leave, and other free sizes are 1. */
+function shapeFor({ name, shape }: TensorSpec, count: number): readonly number[] {
+  const fixed = shape.reduce((product, size) => (size < 0 ? product : product * size), 1);
+  const innermost = shape.findLastIndex((size) => size < 0);
+  const rest = count / fixed;
+  if (!Number.isInteger(rest) || (innermost === -1 && rest !== 1)) {
+    throw invalid(`input ${quote(name)} has ${count} elements, which do not fit its shape [${shape.join(',')}]`);
+  }
+  return shape.map((size, axis) => (size >= 0 ? size : axis === innermost ? rest : 1));
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError('invalid-request', message);
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { InferenceSession } from '../onnxruntime/onnxruntime.ts';
+import { probeDecoder } from './decoder-probe.ts';
+import { type SmallDecoderRule, smallDecoder, smallDecoderTensors } from './testing/small-decoder.ts';
+
+async function probed(rule: SmallDecoderRule, contextTokensMax = 1000) {
+  const session = await InferenceSession.create(smallDecoder(rule), { intraOpNumThreads: 1 });
+  try {
+    return await probeDecoder(session, smallDecoderTensors, {}, contextTokensMax);
+  } finally {
+    await session.release();
+  }
+}
+
+test('a decoder that ignores padding and company shares runs', async () => {
+  const { config, isExact, findings } = await probed('sum');
+  expect({ layout: config.layout, isExact, findings }).toEqual({ layout: 'padded', isExact: true, findings: [] });
+  expect(config.rowsMax).toBeGreaterThan(1);
+});
+
+test('a decoder that counts padding in is run without padding', async () => {
+  const { config, findings } = await probed('mean');
+  expect(config.layout).toBe('exact');
+  expect(findings).toEqual(['it does not ignore padding, so only texts of one length share runs']);
+});
+
+test('a decoder that looks at its neighbours runs each text alone', async () => {
+  const { config, findings } = await probed('mixed');
+  expect(config.rowsMax).toBe(1);
+  expect(findings).toEqual(['the bits of a text change with the texts beside it, so each runs alone']);
+});
+
+test('the prompts of the probe fit a short context', async () => {
+  expect((await probed('sum', 8)).findings).toEqual([]);
+});

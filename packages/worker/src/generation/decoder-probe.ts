@@ -1,0 +1,123 @@
+/**
+ * Finds out at load how a decoder can be run so that the bits of a text depend on its own tokens alone: whether padding of the cache
+ * is really ignored, whether company in a run changes anything, and whether reading the same tokens again gives the same bits.
+ */
+import { type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
+import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
+import { DecodeLoop } from './decode-loop.ts';
+import { type DecoderTensors, tokenBytesOf } from './decoder-tensors.ts';
+
+export interface DecoderProbe {
+  readonly config: DecodeConfig;
+  /** Repeated runs give the same bits. */
+  readonly isExact: boolean;
+  /** What the probe had to give up; empty: nothing. */
+  readonly findings: readonly string[];
+}
+
+/** Lengths of the prompts: one piece, several pieces, and one that a step takes over the end of its cache. */
+const promptLengths = [5, 62, 71] as const;
+const outputTokens = 5;
+/** A context below this has no room for a prompt. */
+export const probeTokensMin = outputTokens + 1;
+/** Of the largest logit of a position. */
+const toleranceByDatatype = { FP32: 1e-3, FP16: 5e-2 } as const;
+
+export async function probeDecoder(
+  session: InferenceSession,
+  tensors: DecoderTensors,
+  options: Partial<DecodeConfig>,
+  contextTokensMax: number,
+): Promise<DecoderProbe> {
+  const findings: string[] = [];
+  let config = resolveDecodeConfig({ ...options, tokenBytes: tokenBytesOf(tensors) });
+  const prompts = promptLengths
+    .map((length) => Math.min(length, contextTokensMax - outputTokens))
+    .filter((length) => length > 0)
+    .map((length, index) => promptOf(length, index, tensors.vocabulary));
+  const run = (tried: DecodeConfig, chosen: readonly (readonly number[])[]): Promise<readonly Float32Array[][]> =>
+    generated(new DecodeLoop({ session, tensors, config: tried }), chosen);
+  const alone = async (tried: DecodeConfig): Promise<readonly Float32Array[][]> => {
+    const each: Float32Array[][] = [];
+    for (const prompt of prompts) each.push(...(await run(tried, [prompt])));
+    return each;
+  };
+  const plain = await alone({ ...config, layout: 'exact' });
+  let first = config.layout === 'padded' ? await alone(config) : plain;
+  if (!areClose(plain, first, toleranceOf(tensors))) {
+    findings.push('it does not ignore padding, so only texts of one length share runs');
+    config = { ...config, layout: 'exact' };
+    first = plain;
+  }
+  const isExact = areEqual(first, await alone(config));
+  if (!isExact) findings.push('repeated runs give other bits, so a text that is resumed may continue otherwise');
+  const company = [...prompts, ...prompts];
+  if (config.rowsMax > 1 && !areEqual([...first, ...first], await run(config, company))) {
+    findings.push('the bits of a text change with the texts beside it, so each runs alone');
+    config = { ...config, rowsMax: 1 };
+  }
+  return { config, isExact, findings };
+}
+
+/** Any tokens will do; the same at every load. */
+function promptOf(length: number, index: number, vocabulary: number): readonly number[] {
+  return Array.from({ length }, (_, at) => (7 + index * 131 + at * 37) % vocabulary);
+}
+
+/** For each prompt the logits of every step, going on with the most probable token. */
+function generated(loop: DecodeLoop, prompts: readonly (readonly number[])[]): Promise<readonly Float32Array[][]> {
+  return Promise.all(
+    prompts.map(
+      (prompt) =>
+        new Promise<Float32Array[]>((resolve, reject) => {
+          const steps: Float32Array[] = [];
+          loop.begin(prompt, {
+            onLogits: (logits) => {
+              steps.push(new Float32Array(logits));
+              if (steps.length < outputTokens) return indexOfGreatest(logits);
+              resolve(steps);
+              return undefined;
+            },
+            onFailed: reject,
+          });
+        }),
+    ),
+  );
+}
+
+function indexOfGreatest(logits: Float32Array): number {
+  let greatest = 0;
+  for (let index = 1; index < logits.length; index++) {
+    if ((logits[index] as number) > (logits[greatest] as number)) greatest = index;
+  }
+  return greatest;
+}
+
+function toleranceOf({ caches }: DecoderTensors): number {
+  return toleranceByDatatype[caches.some(({ datatype }) => datatype === 'FP16') ? 'FP16' : 'FP32'];
+}
+
+function areClose(expected: readonly Float32Array[][], given: readonly Float32Array[][], tolerance: number): boolean {
+  return expected.every((steps, text) =>
+    steps.every((logits, step) => {
+      const others = given[text]?.[step];
+      if (others === undefined) return false;
+      let largest = 0;
+      for (const logit of logits) largest = Math.max(largest, Math.abs(logit));
+      return logits.every((logit, index) => Math.abs(logit - (others[index] as number)) <= tolerance * largest);
+    }),
+  );
+}
+
+function areEqual(expected: readonly Float32Array[][], given: readonly Float32Array[][]): boolean {
+  return expected.every((steps, text) =>
+    steps.every((logits, step) => {
+      const others = given[text]?.[step];
+      return others !== undefined && Buffer.compare(bytesOf(logits), bytesOf(others)) === 0;
+    }),
+  );
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

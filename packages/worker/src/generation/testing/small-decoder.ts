@@ -1,0 +1,99 @@
+/** Decoders of one layer whose next token follows from a plain rule, with the faults that the probe has to find. */
+import { type OnnxNode, onnxModelFrom } from '../../testing/onnx-graph.ts';
+import type { DecoderTensors } from '../decoder-tensors.ts';
+
+export const smallVocabulary = 2;
+
+/** `mean` counts padding in; `mixed` looks at the other rows of a run; `sum` does neither. */
+export type SmallDecoderRule = 'sum' | 'mean' | 'mixed';
+
+/** Every token adds its id to the cache; the logits are the sum or the mean of what the cache holds. */
+export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
+  const cache = (name: string, tokens: string) => ({
+    name,
+    datatype: 'FP32' as const,
+    shape: ['batch', 1, tokens, smallVocabulary],
+  });
+  const axes = (name: string, values: readonly bigint[]) => ({
+    name,
+    datatype: 'INT64' as const,
+    shape: [values.length],
+    data: new Uint8Array(BigInt64Array.from(values).buffer),
+  });
+  // Sums take their axes as an input, means as an attribute.
+  const reduced = (output: string, along: readonly number[]): OnnxNode => {
+    const inputs = ['present.0.value'];
+    return rule === 'mean'
+      ? { operator: 'ReduceMean', inputs, outputs: [output], attributes: { axes: along, keepdims: 0 } }
+      : {
+          operator: 'ReduceSum',
+          inputs: [...inputs, `axes_of_${output}`],
+          outputs: [output],
+          attributes: { keepdims: 0 },
+        };
+  };
+  return onnxModelFrom({
+    inputs: [
+      { name: 'input_ids', datatype: 'INT64', shape: ['batch', 'tokens'] },
+      cache('past_key_values.0.key', 'past'),
+      cache('past_key_values.0.value', 'past'),
+    ],
+    outputs: [
+      { name: 'logits', datatype: 'FP32', shape: ['batch', 1, smallVocabulary] },
+      cache('present.0.key', 'all'),
+      cache('present.0.value', 'all'),
+    ],
+    nodes: [
+      { operator: 'Cast', inputs: ['input_ids'], outputs: ['numbers'], attributes: { to: 1 } },
+      { operator: 'Unsqueeze', inputs: ['numbers', 'around'], outputs: ['columns'] },
+      { operator: 'Concat', inputs: ['columns', 'columns'], outputs: ['key'], attributes: { axis: 3 } },
+      { operator: 'Mul', inputs: ['key', 'weights'], outputs: ['value'] },
+      {
+        operator: 'Concat',
+        inputs: ['past_key_values.0.key', 'key'],
+        outputs: ['present.0.key'],
+        attributes: { axis: 2 },
+      },
+      {
+        operator: 'Concat',
+        inputs: ['past_key_values.0.value', 'value'],
+        outputs: ['present.0.value'],
+        attributes: { axis: 2 },
+      },
+      reduced('own', [1, 2]),
+      reduced('shared', [0, 1, 2]),
+      {
+        operator: rule === 'mixed' ? 'Add' : 'Max',
+        inputs: ['own', rule === 'mixed' ? 'shared' : 'own'],
+        outputs: ['rows'],
+      },
+      { operator: 'Unsqueeze', inputs: ['rows', 'second'], outputs: ['logits'] },
+    ],
+    constants: [
+      axes('around', [1n, 3n]),
+      axes('second', [1n]),
+      axes('axes_of_own', [1n, 2n]),
+      axes('axes_of_shared', [0n, 1n, 2n]),
+      { name: 'weights', datatype: 'FP32', shape: [2], data: new Uint8Array(Float32Array.of(0.5, 0.25).buffer) },
+    ],
+  });
+}
+
+export const smallDecoderTensors: DecoderTensors = {
+  inputIds: { name: 'input_ids', datatype: 'INT64' },
+  attentionMask: undefined,
+  positionIds: undefined,
+  useCacheBranch: undefined,
+  sequenceLengths: undefined,
+  totalSequenceLength: undefined,
+  logitsToKeep: undefined,
+  caches: (['key', 'value'] as const).map((part) => ({
+    input: `past_key_values.0.${part}`,
+    output: `present.0.${part}`,
+    heads: 1,
+    headSize: smallVocabulary,
+    datatype: 'FP32',
+  })),
+  logits: { name: 'logits', datatype: 'FP32' },
+  vocabulary: smallVocabulary,
+};

@@ -1,0 +1,183 @@
+/** A decoder folder is served as text in, tokens out: by unary calls, over gRPC, and as a durable stream that survives kills. */
+import { join } from 'node:path';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { ModelRepository, writeStorytellerFolder } from '@millrace/worker/testing';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type InferClient, openInferClient } from '../support/callers.ts';
+import { ServerProcess } from '../support/server-process.ts';
+import { StreamSocketClient } from '../support/stream-socket-client.ts';
+
+const repository = new ModelRepository();
+const clients: StreamSocketClient[] = [];
+let server: ServerProcess;
+
+beforeAll(async () => {
+  await writeStorytellerFolder(join(repository.path, 'story/1'));
+  server = await ServerProcess.start([repository.path]);
+});
+afterEach(() => {
+  for (const { socket } of clients.splice(0)) socket.terminate();
+});
+afterAll(async () => {
+  expect(await server.stop()).toBe(0);
+  repository.remove();
+});
+
+const prompt = 'Once upon a time';
+
+interface Output {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly data: readonly unknown[];
+}
+
+/** The outputs of a unary call, by name. */
+async function inferred(parameters: object): Promise<Partial<Record<string, Output>>> {
+  const inputs = [{ name: 'text_input', datatype: 'BYTES', shape: [1], data: [prompt] }];
+  const answer = await fetch(`${server.url}/v2/models/story/infer`, {
+    method: 'POST',
+    body: JSON.stringify({ inputs, parameters }),
+  });
+  const body = (await answer.json()) as { readonly outputs: readonly Output[]; readonly error?: string };
+  expect(body.error, String(answer.status)).toBeUndefined();
+  return Object.fromEntries(body.outputs.map((output) => [output.name, output]));
+}
+
+test('a unary call gets the whole text, and the parameters of the request apply', async () => {
+  const outputs = await inferred({ max_tokens: 12 });
+  expect(outputs.token?.shape).toEqual([12]);
+  expect(outputs.finish_reason?.data).toEqual(['length']);
+  expect(outputs.output_tokens?.data).toEqual([12]);
+  expect(outputs.text_output?.data[0]).toMatch(/^[\p{L}\p{P}\s]{12,}$/u);
+  const stopped = await inferred({ max_tokens: 12, stop: 'a' });
+  expect(stopped.finish_reason?.data).toEqual(['stop']);
+});
+
+test('a wrong parameter is refused by name', async () => {
+  const inputs = [{ name: 'text_input', datatype: 'BYTES', shape: [1], data: [prompt] }];
+  const answer = await fetch(`${server.url}/v2/models/story/infer`, {
+    method: 'POST',
+    body: JSON.stringify({ inputs, parameters: { temprature: 1 } }),
+  });
+  expect(answer.status).toBe(400);
+  expect(await answer.text()).toMatch(/did you mean temperature/);
+});
+
+test('generate gets the whole text, and generate_stream an event for every token', async () => {
+  const body = JSON.stringify({ text_input: prompt, max_tokens: 10, temperature: 1, seed: 3, stop: ['\u0000'] });
+  const post = (suffix: string) => fetch(`${server.url}/v2/models/story/${suffix}`, { method: 'POST', body });
+  const whole = (await (await post('generate')).json()) as Record<string, unknown>;
+  expect(whole).toMatchObject({ model_name: 'story', model_version: '1', finish_reason: 'length', output_tokens: 10 });
+  const streamed = await post('versions/1/generate_stream');
+  expect(streamed.headers.get('content-type')).toMatch(/^text\/event-stream/);
+  const events = (await streamed.text()).split('\n\n').filter((event) => event !== '');
+  const answers = events.map((event) => JSON.parse(event.replace(/^data: /, '')) as Record<string, unknown>);
+  expect(answers.map(({ text_output }) => text_output).join('')).toBe(whole.text_output);
+  expect(answers.map(({ token }) => token)).toEqual(whole.token);
+});
+
+test('ModelStreamInfer gets one answer a token, and the text of the unary call', async () => {
+  const expected = await inferred({ max_tokens: 10, seed: 3, temperature: 1 });
+  const client = openInferClient(server) as InferClient & {
+    ModelStreamInfer(): ClientDuplexStream<
+      object,
+      { readonly infer_response: { readonly raw_output_contents?: readonly Buffer[] } }
+    >;
+  };
+  const call = client.ModelStreamInfer();
+  const texts: string[] = [];
+  const ended = new Promise((resolve, reject) => call.on('end', resolve).on('error', reject));
+  call.on('data', ({ infer_response: { raw_output_contents: [text] = [] } }) => {
+    if (text !== undefined) texts.push(text.subarray(4).toString());
+  });
+  const bytes = Buffer.from(prompt);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(bytes.length);
+  call.write({
+    model_name: 'story',
+    inputs: [{ name: 'text_input', datatype: 'BYTES', shape: [1] }],
+    raw_input_contents: [Buffer.concat([length, bytes])],
+    parameters: {
+      max_tokens: { int64_param: '10' },
+      seed: { int64_param: '3' },
+      temperature: { double_param: 1 },
+    },
+  });
+  call.end();
+  await ended;
+  client.close();
+  expect(texts).toHaveLength(10);
+  expect(texts.join('')).toBe(expected.text_output?.data[0]);
+});
+
+const tokens = 24;
+/** A worker that takes over loads the model and probes it first. */
+const takeOverMsMax = 120_000;
+const parameters = { max_tokens: tokens, temperature: 1, seed: 11 };
+
+async function connected(open: Record<string, unknown>): Promise<StreamSocketClient> {
+  const client = await StreamSocketClient.connect(server.url, {});
+  clients.push(client);
+  client.send({ open });
+  await client.received('opened');
+  return client;
+}
+
+async function told(open: Record<string, unknown>): Promise<StreamSocketClient> {
+  const client = await connected({ context: 'story', parameters: open });
+  client.send({ input: { sequence: 1, text: prompt, endOfInput: true } });
+  return client;
+}
+
+function killWorker(): void {
+  process.kill(server.workerPids('story:1').at(-1) as number, 'SIGKILL');
+}
+
+let undisturbed: readonly Record<string, unknown>[];
+
+test('a durable stream gets one output a token', async () => {
+  const client = await told(parameters);
+  expect(await client.received('ended')).toMatchObject({ outcome: 'done' });
+  undisturbed = client.all('output');
+  expect(undisturbed.length).toBeGreaterThanOrEqual(tokens);
+});
+
+test(
+  'the text after kill -9 of the worker is that of the undisturbed stream',
+  async () => {
+    const client = await told(parameters);
+    await client.received('output', 5);
+    killWorker();
+    expect(await client.received('ended')).toMatchObject({ outcome: 'done' });
+    expect(client.all('output')).toEqual(undisturbed);
+  },
+  takeOverMsMax,
+);
+
+test(
+  'the text after kill -9 of the router is that of the undisturbed stream',
+  async () => {
+    const first = await told(parameters);
+    const { streamId } = await first.received('opened');
+    await first.received('output', 5);
+    process.kill(server.routerPid, 'SIGKILL');
+    await first.closed;
+    const seen = first.all('output');
+    const second = await connected({ streamId, mode: 'resume', resumeAfter: seen.length });
+    expect(await second.received('ended')).toMatchObject({ outcome: 'done' });
+    expect([...seen, ...second.all('output')]).toEqual(undisturbed);
+  },
+  takeOverMsMax,
+);
+
+test(
+  'a stream without a seed goes on as it began when its worker is killed: its seed was drawn at the opening',
+  async () => {
+    const client = await told({ max_tokens: tokens, temperature: 1.5 });
+    await client.received('output', 5);
+    killWorker();
+    // Outputs of the second run are compared with those that were sent: another seed would end it as `replay-diverged`.
+    expect(await client.received('ended')).toMatchObject({ outcome: 'done' });
+  },
+  takeOverMsMax,
+);
