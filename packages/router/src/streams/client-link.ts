@@ -9,8 +9,9 @@ import {
   type StreamCredit,
   shortened,
 } from '@millrace/protocol';
-import type { HostedStream, StreamClock } from './hosted-stream.ts';
+import type { HostedStream } from './hosted-stream.ts';
 import type { PayloadCodec } from './payload-codec.ts';
+import type { StreamClock } from './stream-clock.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
 
 export class ClientLink implements AttachedLink, StreamListenerOfLink {
@@ -20,7 +21,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   readonly #codec: PayloadCodec;
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
-  #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  /** What the client has said before the stream was found. */
+  #waiting: StreamMachineEvent<Uint8Array>[] | undefined;
   #isFinishing: boolean = false;
   isDetached: boolean = false;
 
@@ -36,8 +38,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#stream = stream;
     this.#credit = credit;
     const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const event of waiting) stream.tell(event);
+    this.#waiting = undefined;
+    for (const event of waiting ?? []) stream.tell(event);
     if (this.#isFinishing) stream.finish(this.id);
   }
 
@@ -65,7 +67,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   detach(): void {
     if (this.isDetached) return;
     this.isDetached = true;
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.#stream?.detach(this.id);
   }
 
@@ -81,8 +83,11 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   #tell(event: StreamMachineEvent<Uint8Array>): void {
     if (this.isDetached) return;
-    if (this.#stream === undefined) this.#waiting.push(event);
-    else this.#stream.tell(event);
+    if (this.#stream !== undefined) this.#stream.tell(event);
+    else {
+      this.#waiting ??= [];
+      this.#waiting.push(event);
+    }
   }
 }
 

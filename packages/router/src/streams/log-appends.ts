@@ -1,14 +1,18 @@
 /** Hands the entries of a stream to its log, those of a turn in one append, and tells the machine what became of them. */
 import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
-import type { StreamLog } from '@millrace/store';
+import type { FenceListener, StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
 import { appendRefusalFrom } from './stream-refusals.ts';
 
 type AppendRefused = StreamMachineEvent<Uint8Array> & { kind: 'append-refused' };
 
-export class LogAppends {
+export interface AppendListener {
+  tell(event: StreamMachineEvent<Uint8Array>): void;
+}
+
+export class LogAppends implements FenceListener {
   readonly #log: StreamLog;
-  readonly #tell: (event: StreamMachineEvent<Uint8Array>) => void;
+  readonly #listener: AppendListener;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
@@ -18,11 +22,15 @@ export class LogAppends {
   #inFlight = 0;
   #durable: number;
 
-  constructor(log: StreamLog, tell: (event: StreamMachineEvent<Uint8Array>) => void) {
+  constructor(log: StreamLog, listener: AppendListener) {
     this.#log = log;
-    this.#tell = tell;
+    this.#listener = listener;
     this.#durable = log.base + log.entries.length;
-    void log.whenFenced.then(() => tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
+    log.tellWhenFenced(this);
+  }
+
+  onFenced(): void {
+    this.#listener.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom });
   }
 
   /** The number of the last entry that is durable. */
@@ -49,7 +57,7 @@ export class LogAppends {
       (number) => {
         this.#inFlight -= 1;
         this.#durable = number;
-        this.#tell({ kind: 'committed', number });
+        this.#listener.tell({ kind: 'committed', number });
         this.#tellRefusal();
       },
       (error: unknown) => {
@@ -66,6 +74,6 @@ export class LogAppends {
     if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
     this.#refusal = undefined;
     this.#unsent = [];
-    this.#tell(refusal);
+    this.#listener.tell(refusal);
   }
 }

@@ -34,13 +34,17 @@ export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
+  /** One for all streams. */
+  readonly #defaultCredit: StreamCredit;
   /** For operators. */
   readonly directory: StreamDirectory;
   #linkCount = 0;
   #isDraining: boolean = false;
 
   constructor(parts: StreamOpeningsParts) {
+    const { creditMessages, creditBytes } = parts.settings;
     this.#parts = parts;
+    this.#defaultCredit = { messages: creditMessages, bytes: creditBytes };
     this.#table = new StreamTable(parts.settings);
     this.#openings = new StreamOpenings(parts, this.#table);
     this.directory = new StreamDirectory(parts, this.#table, this.#openings);
@@ -59,7 +63,7 @@ export class StreamHost implements StreamGateway {
         if (link.isDetached) return;
         const { resumeAfter, outputCredit = this.#defaultCredit } = open;
         const { isAcknowledging } = options;
-        stream.attach(link.id, link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
+        stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
         link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
       },
       (error: unknown) => {
@@ -122,11 +126,6 @@ export class StreamHost implements StreamGateway {
   drain(): void {
     this.#isDraining = true;
     for (const stream of this.#table.all()) stream.tell({ kind: 'draining' });
-  }
-
-  get #defaultCredit(): StreamCredit {
-    const { creditMessages, creditBytes } = this.#parts.settings;
-    return { messages: creditMessages, bytes: creditBytes };
   }
 
   #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {

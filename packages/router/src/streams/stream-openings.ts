@@ -4,11 +4,14 @@ import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } fr
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
 import type { Journal, StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
-import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
+import { HostedStream } from './hosted-stream.ts';
+import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { MachineOptions } from './machine-options.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
+import { StreamAlarms } from './stream-alarms.ts';
+import type { StreamClock } from './stream-clock.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
 import type { StreamSettings } from './stream-options.ts';
@@ -25,23 +28,20 @@ export interface StreamOpeningsParts
 }
 
 /** A stream of this router: new, or found in the journal. */
-interface FoundStream
-  extends Pick<HostedStreamParts, 'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'warnings'> {
-  /** Undefined: its model is gone, and it is about to end. */
-  readonly pin: StreamPin | undefined;
-  readonly caller: string;
-}
+type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner'>;
 
-export class StreamOpenings {
+export class StreamOpenings implements StreamOwner {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
   readonly #machineOptions: MachineOptions;
+  readonly #alarms: StreamAlarms;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
     this.#machineOptions = new MachineOptions(parts.settings);
+    this.#alarms = new StreamAlarms(parts.clock);
   }
 
   /** The stream that an `open` frame asks for, new or resumed. */
@@ -196,25 +196,35 @@ export class StreamOpenings {
     return stream;
   }
 
-  #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
-    const { id } = found;
+  #hosted(found: FoundStream): HostedStream {
+    const { id, opening, expiresAtMs, log, machine, pin, caller, warnings, isRestored } = found;
     const { clock, observer, memory } = this.#parts;
-    const steps = new ModelSteps(this.#parts, pin, caller, {
-      onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
-      onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
-      onFailed: (step, error, hasWorkerDied, wasAlone) =>
-        stream.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone }),
-    });
-    const onEnded = (): void => pin?.release();
-    const onOver = (): void => {
-      pin?.release();
-      this.#table.remove(id);
-      this.#table.giveRoom(caller);
+    // Written out: an object made by a spread has a hidden class of its own, which takes 600 bytes.
+    const parts: HostedStreamParts = {
+      id,
+      opening,
+      expiresAtMs,
+      log,
+      machine,
+      pin,
+      caller,
+      warnings,
+      isRestored,
+      clock,
+      alarms: this.#alarms,
+      observer,
+      memory,
+      owner: this,
     };
-    const stream = new HostedStream({ ...found, steps, clock, observer, memory, caller, onEnded, onOver });
+    const stream = new HostedStream(parts, (listener) => new ModelSteps(this.#parts, pin, caller, listener));
     this.#table.add(id, stream);
     stream.perform();
     return stream;
+  }
+
+  onOver(id: string, caller: string): void {
+    this.#table.remove(id);
+    this.#table.giveRoom(caller);
   }
 
   /** A replaced version stays for its streams for a while. */

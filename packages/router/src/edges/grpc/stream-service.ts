@@ -24,9 +24,7 @@ import { encodeCollectResponse } from '../streams/write-frame.ts';
 import { writeCollectJson, writeFrameJson } from '../streams/write-frame-json.ts';
 import type { AddedService } from './added-service.ts';
 import { DurableInputFlow } from './durable-input-flow.ts';
-
-/** A message that cannot be read ends its call with the reason, in the catalogue's form. */
-type Readable<Message> = Message | InferenceError;
+import { FrameCall, passFrame, type Readable } from './frame-call.ts';
 
 interface Collected {
   readonly output: EncodedOutput | undefined;
@@ -96,14 +94,14 @@ export class StreamService implements AddedService {
   end(): void {}
 
   #stream(requests: RequestStream<Readable<StreamClientFrame>>, call: StreamCall<StreamLinkFrame>): undefined {
-    const conversation = this.#conversationOn(call);
+    const frames = new FrameCall(call, requests, this.#parts.gateway, this.#callerOf(call));
     call.start();
-    listenTo(requests, conversation);
+    requests.listen(frames);
     return undefined;
   }
 
   #generate(request: Readable<GenerateFrames>, call: StreamCall<StreamLinkFrame>): undefined {
-    const conversation = this.#conversationOn(call);
+    const { conversation } = new FrameCall(call, undefined, this.#parts.gateway, this.#callerOf(call));
     if (request instanceof InferenceError) conversation.fail(request);
     else {
       conversation.receive(request.open);
@@ -130,55 +128,32 @@ export class StreamService implements AddedService {
         }
         return true;
       },
+      onOpened: () => requests.resume(),
       close: (error) => {
         if (error !== undefined) call.fail(error);
       },
     });
-    detachWith(conversation, call);
-    listenTo(requests, conversation, (frame) => {
-      if (frame.kind !== 'input') return;
-      inputs?.add(frame.sequence, streamPayloadBytes(frame.payload), '');
-      if (isHeld()) requests.pause();
+    call.signal.onCancel(() => {
+      conversation.detach();
+      // The call has ended; this releases what it still holds of its connection.
+      call.fail(new InferenceError('cancelled', 'the caller went away'));
+    });
+    call.whenEnded(() => conversation.detach());
+    requests.listen({
+      onMessage: (frame) => {
+        passFrame(frame, conversation, requests);
+        if (frame instanceof InferenceError || frame.kind !== 'input') return;
+        inputs?.add(frame.sequence, streamPayloadBytes(frame.payload), '');
+        if (isHeld()) requests.pause();
+      },
+      onEnd: () => {},
     });
     return undefined;
-  }
-
-  #conversationOn(call: StreamCall<StreamLinkFrame>): StreamConversation {
-    const conversation = new StreamConversation(this.#parts.gateway, this.#callerOf(call), {
-      send: (frame) => {
-        const hasRoom = call.send(frame);
-        if (!hasRoom) call.onRoom = () => conversation.onRoom();
-        return hasRoom;
-      },
-      close: (error) => (error === undefined ? call.end() : call.fail(error)),
-    });
-    detachWith(conversation, call);
-    return conversation;
   }
 
   #callerOf(call: StreamCall<StreamLinkFrame> | UnaryCall<Collected>): { caller: string; principal: string } {
     return { caller: this.#parts.callers.callerOf(call.metadata, call.peer), principal: '' };
   }
-}
-
-function listenTo(
-  requests: RequestStream<Readable<StreamClientFrame>>,
-  conversation: StreamConversation,
-  onPassed?: (frame: StreamClientFrame) => void,
-): void {
-  conversation.onOpened = () => requests.resume();
-  requests.listen({
-    onMessage: (frame) => {
-      if (frame instanceof InferenceError) conversation.fail(frame);
-      else {
-        if (frame.kind === 'open') requests.pause();
-        conversation.receive(frame);
-        onPassed?.(frame);
-      }
-    },
-    // More inputs may come by another connection: the last one says that it is the last.
-    onEnd: () => {},
-  });
 }
 
 function readable<Message>(read: () => Message): Readable<Message> {
@@ -188,13 +163,4 @@ function readable<Message>(read: () => Message): Readable<Message> {
     if (error instanceof InferenceError) return error;
     throw error;
   }
-}
-
-/** A lost connection and a deadline of the call detach the stream; only a `cancel` frame ends it. */
-function detachWith(conversation: StreamConversation, call: StreamCall<StreamLinkFrame> | UnaryCall<Collected>): void {
-  call.signal.onCancel(() => {
-    conversation.detach();
-    if ('end' in call) call.end();
-  });
-  call.whenEnded(() => conversation.detach());
 }
