@@ -35,6 +35,6 @@ export interface StreamOwner {
 }
 
 /** A connection of a client, as its stream knows it. */
-export interface StreamClient extends StreamListenerOfLink {
+export interface HostedClient extends StreamListenerOfLink {
   readonly id: LinkId;
 }

@@ -15,7 +15,7 @@ import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
-import type { HostedStreamParts, StreamClient } from './hosted-stream-parts.ts';
+import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
 import { type AppendListener, LogAppends } from './log-appends.ts';
 import type { ModelSteps, StepListener } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
@@ -45,7 +45,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   readonly #parts: HostedStreamParts;
   readonly #steps: ModelSteps;
   /** The current one, and while it takes over or is refused another one. */
-  #clients: readonly StreamClient[] = none;
+  #clients: readonly HostedClient[] = none;
   #awaited: AwaitedInputs | undefined;
   #isPerforming: boolean = false;
   #isPerformScheduled: boolean = false;
@@ -92,7 +92,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
 
   /** The link is registered before the machine hears of it, so that it can be closed at once. */
   attach(
-    client: StreamClient,
+    client: HostedClient,
     caller: string,
     event: Omit<StreamMachineEvent<Uint8Array> & { kind: 'attached' }, 'kind' | 'link'>,
   ): void {
@@ -281,12 +281,12 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     if (isEnd) client.onClosed(undefined);
   }
 
-  #client(link: LinkId): StreamClient | undefined {
+  #client(link: LinkId): HostedClient | undefined {
     for (const client of this.#clients) if (client.id === link) return client;
     return undefined;
   }
 
-  #takeClient(link: LinkId): StreamClient | undefined {
+  #takeClient(link: LinkId): HostedClient | undefined {
     const client = this.#client(link);
     if (client !== undefined) this.#clients = this.#clients.filter((other) => other !== client);
     return client;

@@ -23,7 +23,8 @@ import type {
   StreamListenerOfLink,
   StreamStatus,
 } from './stream-gateway.ts';
-import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
+import type { StreamOpeningsParts } from './stream-hosting.ts';
+import { StreamOpenings } from './stream-openings.ts';
 import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 

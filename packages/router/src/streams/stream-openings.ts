@@ -2,46 +2,30 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame } from '@millrace/protocol';
-import type { Journal, StreamLogView } from '@millrace/store';
+import type { StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
-import { HostedStream } from './hosted-stream.ts';
-import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
+import type { HostedStream } from './hosted-stream.ts';
 import { MachineOptions } from './machine-options.ts';
-import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { decodeOpening, encodeOpening, journalTagOf, type OpeningRecord, parametersDigest } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
-import { StreamAlarms } from './stream-alarms.ts';
-import type { StreamClock } from './stream-clock.ts';
 import type { StreamCaller } from './stream-gateway.ts';
-import type { StreamModels, StreamPin } from './stream-models.ts';
-import type { StreamSettings } from './stream-options.ts';
+import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
+import type { StreamPin } from './stream-models.ts';
 import { streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
-export interface StreamOpeningsParts
-  extends Omit<ModelStepsParts, 'clock' | 'observer'>,
-    Pick<HostedStreamParts, 'memory' | 'observer'> {
-  readonly journal: Journal;
-  readonly models: StreamModels;
-  readonly settings: StreamSettings;
-  readonly clock: StreamClock & ModelStepsParts['clock'];
-}
-
-/** A stream of this router: new, or found in the journal. */
-type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner'>;
-
-export class StreamOpenings implements StreamOwner {
+export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
   readonly #machineOptions: MachineOptions;
-  readonly #alarms: StreamAlarms;
+  readonly #hosting: StreamHosting;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
     this.#machineOptions = new MachineOptions(parts.settings);
-    this.#alarms = new StreamAlarms(parts.clock);
+    this.#hosting = new StreamHosting(parts, table);
   }
 
   /** The stream that an `open` frame asks for, new or resumed. */
@@ -121,7 +105,7 @@ export class StreamOpenings implements StreamOwner {
         expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
-      stream = this.#hosted({
+      stream = this.#hosting.host({
         id,
         opening,
         log,
@@ -182,7 +166,7 @@ export class StreamOpenings implements StreamOwner {
       machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
     }
     const warnings = openingWarnings(undefined, opening.exactness);
-    stream = this.#hosted({
+    stream = this.#hosting.host({
       id,
       opening,
       expiresAtMs: first.expiresAt,
@@ -194,37 +178,6 @@ export class StreamOpenings implements StreamOwner {
       isRestored: true,
     });
     return stream;
-  }
-
-  #hosted(found: FoundStream): HostedStream {
-    const { id, opening, expiresAtMs, log, machine, pin, caller, warnings, isRestored } = found;
-    const { clock, observer, memory } = this.#parts;
-    // Written out: an object made by a spread has a hidden class of its own, which takes 600 bytes.
-    const parts: HostedStreamParts = {
-      id,
-      opening,
-      expiresAtMs,
-      log,
-      machine,
-      pin,
-      caller,
-      warnings,
-      isRestored,
-      clock,
-      alarms: this.#alarms,
-      observer,
-      memory,
-      owner: this,
-    };
-    const stream = new HostedStream(parts, (listener) => new ModelSteps(this.#parts, pin, caller, listener));
-    this.#table.add(id, stream);
-    stream.perform();
-    return stream;
-  }
-
-  onOver(id: string, caller: string): void {
-    this.#table.remove(id);
-    this.#table.giveRoom(caller);
   }
 
   /** A replaced version stays for its streams for a while. */

@@ -10,26 +10,20 @@ import {
   serverStream,
   type UnaryCall,
 } from '@millrace/http';
-import { type EndedFrame, InferenceError, type StreamClientFrame, streamPayloadBytes } from '@millrace/protocol';
+import { InferenceError, type StreamClientFrame } from '@millrace/protocol';
 import { file_millrace_v1_inference, InferenceService } from '../../proto/generated/millrace/v1/inference_pb.ts';
-import type { EncodedOutput, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
+import type { StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { defaultStreamFrameLimits } from '../streams/frame-limits.ts';
 import { encodedOutputMessage, encodeLinkFrame, serverFrameOf } from '../streams/link-frame.ts';
 import { type GenerateFrames, StreamFrameReader } from '../streams/read-frame.ts';
 import { FrameJsonReader } from '../streams/read-frame-json.ts';
-import { StreamConversation } from '../streams/stream-call.ts';
 import { encodeCollectResponse } from '../streams/write-frame.ts';
 import { writeCollectJson, writeFrameJson } from '../streams/write-frame-json.ts';
 import type { AddedService } from './added-service.ts';
-import { DurableInputFlow } from './durable-input-flow.ts';
-import { FrameCall, passFrame, type Readable } from './frame-call.ts';
-
-interface Collected {
-  readonly output: EncodedOutput | undefined;
-  readonly ended: EndedFrame;
-}
+import { type Collected, collect } from './collect-call.ts';
+import { FrameCall, type Readable } from './frame-call.ts';
 
 export interface StreamServiceParts {
   readonly gateway: StreamGateway;
@@ -84,7 +78,7 @@ export class StreamService implements AddedService {
               return doAtOnce(writeCollectJson(frame?.kind === 'output' ? frame : undefined, ended));
             },
           },
-          handle: (requests, call) => this.#collect(requests, call),
+          handle: (requests, call) => collect(requests, call, this.#parts.gateway, this.#callerOf(call)),
         }),
       ],
     };
@@ -107,47 +101,6 @@ export class StreamService implements AddedService {
       conversation.receive(request.open);
       conversation.receive({ ...request.input, sequence: request.input.sequence || 1, endOfInput: true });
     }
-    return undefined;
-  }
-
-  #collect(requests: RequestStream<Readable<StreamClientFrame>>, call: UnaryCall<Collected>): undefined {
-    let output: EncodedOutput | undefined;
-    // A caller of Collect hears nothing of its credit: it is held back by not being read.
-    let inputs: DurableInputFlow | undefined;
-    const isHeld = (): boolean => inputs !== undefined && !inputs.hasRoomFor(inputs.next);
-    const conversation = new StreamConversation(this.#parts.gateway, this.#callerOf(call), {
-      send: (frame) => {
-        if (frame.kind === 'output' && frame.payload !== undefined) output = frame;
-        else if (frame.kind === 'opened') inputs = new DurableInputFlow(frame.acceptedInput, frame.inputCredit);
-        else if (frame.kind === 'accepted') {
-          inputs?.accept(frame.input, frame.inputCredit);
-          if (!isHeld()) requests.resume();
-        } else if (frame.kind === 'ended') {
-          if (frame.outcome === 'done') call.answer({ output, ended: frame });
-          else call.fail(new InferenceError(frame.code ?? 'internal', frame.message));
-        }
-        return true;
-      },
-      onOpened: () => requests.resume(),
-      close: (error) => {
-        if (error !== undefined) call.fail(error);
-      },
-    });
-    call.signal.onCancel(() => {
-      conversation.detach();
-      // The call has ended; this releases what it still holds of its connection.
-      call.fail(new InferenceError('cancelled', 'the caller went away'));
-    });
-    call.whenEnded(() => conversation.detach());
-    requests.listen({
-      onMessage: (frame) => {
-        passFrame(frame, conversation, requests);
-        if (frame instanceof InferenceError || frame.kind !== 'input') return;
-        inputs?.add(frame.sequence, streamPayloadBytes(frame.payload), '');
-        if (isHeld()) requests.pause();
-      },
-      onEnd: () => {},
-    });
     return undefined;
   }
 
