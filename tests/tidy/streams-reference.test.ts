@@ -1,15 +1,15 @@
 /** Holds docs/reference/streams.md to the code: every example is read or written, every field and limit is there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InferenceError, type StreamServerFrame } from '@millrace/protocol';
+import { InferenceError, JsonWriter, type StreamServerFrame } from '@millrace/protocol';
 import {
   defaultStreamFrameLimits,
   doAtOnce,
   encodeErrorEvent,
   encodeOutput,
-  eventOf,
   FrameJsonReader,
   StreamFrameReader,
+  writeEvent,
   writeFrameJson,
 } from '@millrace/router/internal';
 import { expect, test } from 'vitest';
@@ -93,7 +93,9 @@ test('every example of a server is what the server writes', () => {
 
 test('the events are what the server writes, and the bodies are read', () => {
   const events = section('## Server-sent events');
-  const written = [opened, token].map((frame) => Buffer.concat(doAtOnce(eventOf(frame))).toString()).join('');
+  const writer = new JsonWriter();
+  for (const frame of [opened, token]) doAtOnce(writeEvent(writer, frame));
+  const written = Buffer.from(writer.take()).toString();
   expect(events).toContain(`\`\`\`text\n${written}\`\`\`\n`);
   const error = encodeErrorEvent(new InferenceError('draining', 'the server is shutting down'));
   expect(events).toContain(`\`\`\`text\n${Buffer.from(error).toString()}\`\`\`\n`);

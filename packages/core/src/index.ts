@@ -4,6 +4,7 @@ export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';
 export * from './event-text.ts';
 export * from './events.ts';
+export { type IndexedEntry, IndexedHeap } from './indexed-heap.ts';
 export { defaultGroupConfig, type GroupConfig } from './life-cycle/group-config.ts';
 export * from './life-cycle/group-events.ts';
 export { GroupKeeper } from './life-cycle/group-keeper.ts';

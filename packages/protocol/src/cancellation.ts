@@ -4,17 +4,20 @@
  */
 export type CancelReason = 'cancelled' | 'deadline-exceeded';
 
+type CancelListener = (reason: CancelReason) => void;
+
 /** The listening side: what handlers, data plane and queue hold. */
 export interface CancelSignal {
   readonly reason: CancelReason | undefined;
   /** Calls back once, immediately when already cancelled. Returns a function that stops listening. */
-  onCancel(listener: (reason: CancelReason) => void): () => void;
+  onCancel(listener: CancelListener): () => void;
 }
 
 /** The cancelling side: what the socket, a deadline or an embedding program holds. */
 export class Cancellation implements CancelSignal {
   #reason: CancelReason | undefined;
-  #listeners: Set<(reason: CancelReason) => void> | undefined;
+  /** A function alone is one listener, as mostly: a set takes five times the memory. */
+  #listeners: CancelListener | Set<CancelListener> | undefined;
 
   get reason(): CancelReason | undefined {
     return this.#reason;
@@ -25,17 +28,26 @@ export class Cancellation implements CancelSignal {
     this.#reason = reason;
     const listeners = this.#listeners;
     this.#listeners = undefined;
-    if (listeners !== undefined) for (const listener of listeners) listener(reason);
+    if (typeof listeners === 'function') listeners(reason);
+    else if (listeners !== undefined) for (const listener of listeners) listener(reason);
   }
 
-  onCancel(listener: (reason: CancelReason) => void): () => void {
+  onCancel(listener: CancelListener): () => void {
     if (this.#reason !== undefined) {
       listener(this.#reason);
       return doNothing;
     }
-    this.#listeners ??= new Set();
-    this.#listeners.add(listener);
-    return () => this.#listeners?.delete(listener);
+    const listeners = this.#listeners;
+    if (listeners === undefined) this.#listeners = listener;
+    else if (typeof listeners === 'function') this.#listeners = new Set([listeners, listener]);
+    else listeners.add(listener);
+    return () => this.#forget(listener);
+  }
+
+  #forget(listener: CancelListener): void {
+    const listeners = this.#listeners;
+    if (typeof listeners === 'object') listeners.delete(listener);
+    else if (listeners === listener) this.#listeners = undefined;
   }
 }
 

@@ -38,7 +38,7 @@ export { defaultStreamFrameLimits } from './edges/streams/frame-limits.ts';
 export { payloadCodec } from './edges/streams/link-frame.ts';
 export { StreamFrameReader } from './edges/streams/read-frame.ts';
 export { FrameJsonReader } from './edges/streams/read-frame-json.ts';
-export { eventOf } from './edges/streams/server-sent-event.ts';
+export { writeEvent } from './edges/streams/server-sent-event.ts';
 export { encodeOutput } from './edges/streams/write-frame.ts';
 export { writeFrameJson } from './edges/streams/write-frame-json.ts';
 export { createWebSocketEdge } from './edges/websocket/edge.ts';

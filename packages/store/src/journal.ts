@@ -78,10 +78,14 @@ export interface StreamLog {
    * the order of the appends. A trim that failed changed nothing; the next append says why.
    */
   trim(to: number, snapshot: readonly Uint8Array[]): void;
-  /** Resolves when this owner knows that it is none any more; never, if it closes the log before. */
-  readonly whenFenced: Promise<void>;
+  /** Tells this listener, in a later microtask, when this owner knows that it is none any more; never, if it closes the log before. */
+  tellWhenFenced(listener: FenceListener): void;
   /** Gives up the ownership, after everything appended before is durable or has failed. */
   close(options?: CloseLogOptions): Promise<void>;
+}
+
+export interface FenceListener {
+  onFenced(): void;
 }
 
 export interface AppendOptions {

@@ -38,7 +38,7 @@ function judgedLog(log: StreamLog, world: SimulatedWorld, watcher: LogWatcher): 
     epoch: log.epoch,
     base: log.base,
     expiresAtMs: log.expiresAtMs,
-    whenFenced: log.whenFenced,
+    tellWhenFenced: (listener) => log.tellWhenFenced(listener),
     get snapshot() {
       return log.snapshot;
     },

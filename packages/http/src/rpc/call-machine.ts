@@ -28,7 +28,7 @@ const callOver = new RpcError('canceled', 'the call has ended');
 
 export class CallMachine
   extends RpcCallState
-  implements ExchangeListener, MessageSink, UnaryCall<unknown>, StreamCall<unknown>
+  implements ExchangeListener, MessageSink, RequestFlow, UnaryCall<unknown>, StreamCall<unknown>
 {
   /** Compression of the answer; undefined: none. */
   compression: Compression | undefined = undefined;
@@ -104,23 +104,22 @@ export class CallMachine
     // For a stream only the rest of a message has a time limit, for other calls the whole request.
     exchange.isBodyDue = kind === 'unary' || kind === 'server-stream';
     if (!exchange.isBodyDue) {
-      const flow: RequestFlow = {
-        pause: () => exchange.pause(),
-        resume: () => this.#resume(),
-        done: (bytes) => exchange.memory.give(bytes),
-      };
-      this.#requests = new RequestStream<unknown>(flow, this.host.limits);
+      this.#requests = new RequestStream<unknown>(this, this.host.limits);
       this.#run(this.#requests);
     }
     // A handler may have ended the call without asking for anything.
     if (!this.isEnded) this.dialect.read(this, this.#requestCompression);
   }
 
+  pauseRequests(): void {
+    this.exchange.pause();
+  }
+
   /**
    * Before there is a reader, data would be lost, above all the end of an empty body; the reader starts the body
    * itself.
    */
-  #resume(): void {
+  resumeRequests(): void {
     if (this.reader !== undefined && !this.#isHeld && !this.isEnded) this.exchange.resume();
   }
 
@@ -164,7 +163,7 @@ export class CallMachine
   #letGo(): void {
     this.#isHeld = false;
     this.reader?.release();
-    this.#resume();
+    this.resumeRequests();
   }
 
   /** `heldBytes` is the memory that the message takes, compressed and decompressed. */

@@ -5,7 +5,7 @@ import { RpcError } from './rpc-error.ts';
 function make(waitingMessagesMax = 2, waitingBytesMax = 100): { stream: RequestStream<string>; flow: string[] } {
   const flow: string[] = [];
   const stream = new RequestStream<string>(
-    { pause: () => flow.push('pause'), resume: () => flow.push('resume'), done: () => {} },
+    { pauseRequests: () => flow.push('pause'), resumeRequests: () => flow.push('resume'), give: () => {} },
     { waitingMessagesMax, waitingBytesMax },
   );
   return { stream, flow };

@@ -16,10 +16,10 @@ export interface RequestListener<I> {
 
 /** Pauses and resumes the caller. */
 export interface RequestFlow {
-  pause(): void;
-  resume(): void;
+  pauseRequests(): void;
+  resumeRequests(): void;
   /** Releases the memory of this many bytes. */
-  done(bytes: number): void;
+  give(bytes: number): void;
 }
 
 interface Waiter<I> {
@@ -40,7 +40,8 @@ interface WaitingMessage<I> {
 export class RequestStream<I> implements AsyncIterable<I> {
   readonly #flow: RequestFlow;
   readonly #limits: WaitingLimits;
-  #waiting: WaitingMessage<I>[] = [];
+  /** Undefined while none wait: mostly they are delivered at once. */
+  #waiting: WaitingMessage<I>[] | undefined = undefined;
   #waitingBytes = 0;
   /** Bytes of the message that the iterator returned last. */
   #lentBytes = 0;
@@ -64,18 +65,18 @@ export class RequestStream<I> implements AsyncIterable<I> {
   /** Pauses the caller; messages that have arrived wait. */
   pause(): void {
     this.#isPaused = true;
-    this.#flow.pause();
+    this.#flow.pauseRequests();
   }
 
   resume(): void {
     this.#isPaused = false;
     this.#deliver();
-    if (!this.#isPaused) this.#flow.resume();
+    if (!this.#isPaused) this.#flow.resumeRequests();
   }
 
   /** For a listener that keeps messages: it is finished with one of this many bytes. */
   done(bytes: number): void {
-    this.#flow.done(bytes);
+    this.#flow.give(bytes);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<I> {
@@ -91,11 +92,12 @@ export class RequestStream<I> implements AsyncIterable<I> {
       waiter.settle({ done: false, value: message });
     } else if (this.#listener !== undefined && !this.#isPaused) this.#tell(this.#listener, message, bytes);
     else {
+      this.#waiting ??= [];
       this.#waiting.push({ message, bytes });
       this.#waitingBytes += bytes;
       const { waitingMessagesMax, waitingBytesMax } = this.#limits;
       const isFull = this.#waiting.length >= waitingMessagesMax || this.#waitingBytes >= waitingBytesMax;
-      if (isFull) this.#flow.pause();
+      if (isFull) this.#flow.pauseRequests();
     }
   }
 
@@ -104,7 +106,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     this.#isComplete = true;
     this.#waiter?.settle({ done: true, value: undefined });
     this.#waiter = undefined;
-    if (!this.#isPaused && this.#waiting.length === 0) this.#listener?.onEnd();
+    if (!this.#isPaused && this.#waiting === undefined) this.#listener?.onEnd();
   }
 
   /** For the call: it ended before its messages did. */
@@ -116,8 +118,10 @@ export class RequestStream<I> implements AsyncIterable<I> {
   }
 
   #takeWaiting(): WaitingMessage<I> | undefined {
-    const next = this.#waiting.shift();
-    if (next !== undefined) this.#waitingBytes -= next.bytes;
+    const next = this.#waiting?.shift();
+    if (next === undefined) return undefined;
+    this.#waitingBytes -= next.bytes;
+    if (this.#waiting?.length === 0) this.#waiting = undefined;
     return next;
   }
 
@@ -129,40 +133,40 @@ export class RequestStream<I> implements AsyncIterable<I> {
       if (next === undefined) break;
       this.#tell(listener, next.message, next.bytes);
     }
-    if (this.#isComplete && !this.#isPaused && this.#waiting.length === 0) listener.onEnd();
-    else if (!this.#isPaused) this.#flow.resume();
+    if (this.#isComplete && !this.#isPaused && this.#waiting === undefined) listener.onEnd();
+    else if (!this.#isPaused) this.#flow.resumeRequests();
   }
 
   #tell(listener: RequestListener<I>, message: I, bytes: number): void {
     listener.onMessage(message, bytes);
-    if (listener.keepsMessages !== true) this.#flow.done(bytes);
+    if (listener.keepsMessages !== true) this.#flow.give(bytes);
   }
 
   #next(): Promise<IteratorResult<I>> {
     // Asking for the next message means being finished with the one before.
-    this.#flow.done(this.#lentBytes);
+    this.#flow.give(this.#lentBytes);
     this.#lentBytes = 0;
     const next = this.#takeWaiting();
     if (next !== undefined) {
       this.#lentBytes = next.bytes;
-      if (this.#waiting.length === 0) this.#flow.resume();
+      if (this.#waiting === undefined) this.#flow.resumeRequests();
       return Promise.resolve({ done: false, value: next.message });
     }
     if (this.#isComplete) return Promise.resolve({ done: true, value: undefined });
     if (this.#error !== undefined) return Promise.reject(this.#error);
     return new Promise((settle, fail) => {
       this.#waiter = { settle, fail };
-      this.#flow.resume();
+      this.#flow.resumeRequests();
     });
   }
 
   /** The handler wants no more: what still arrives is discarded. */
   #abandon(): Promise<IteratorResult<I>> {
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.#waitingBytes = 0;
     this.#isComplete = true;
     this.#listener = { onMessage: () => {}, onEnd: () => {} };
-    this.#flow.resume();
+    this.#flow.resumeRequests();
     return Promise.resolve({ done: true, value: undefined });
   }
 }

@@ -28,7 +28,7 @@ export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMe
   #trailing: MetadataWriter | undefined = undefined;
   #cancellation: Cancellation | undefined = undefined;
   #cancelReason: CancelReason | undefined = undefined;
-  #endListeners: ((error: RpcError | undefined) => void)[] | undefined = undefined;
+  #endListeners: readonly ((error: RpcError | undefined) => void)[] | undefined = undefined;
   #endError: RpcError | undefined = undefined;
   #isEnded: boolean = false;
 
@@ -127,8 +127,8 @@ export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMe
       listener(this.#endError);
       return;
     }
-    this.#endListeners ??= [];
-    this.#endListeners.push(listener);
+    // No larger than needed: one that grows has room for 17.
+    this.#endListeners = this.#endListeners === undefined ? [listener] : [...this.#endListeners, listener];
   }
 
   /** Fires the signal, now or when somebody asks for it. */

@@ -42,6 +42,12 @@ export class JsonWriter {
     this.sink.discard();
   }
 
+  /** ASCII text that is no JSON, between two values: one writer then serves several with other text around them. */
+  between(text: string): void {
+    appendAscii(this.sink, text);
+    this.#isCommaDue = false;
+  }
+
   beginObject(): void {
     this.#open(0x7b);
   }

@@ -9,8 +9,9 @@ import {
   type StreamCredit,
   shortened,
 } from '@millrace/protocol';
-import type { HostedStream, StreamClock } from './hosted-stream.ts';
+import type { HostedStream } from './hosted-stream.ts';
 import type { PayloadCodec } from './payload-codec.ts';
+import type { StreamClock } from './stream-clock.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
 
 /** What a client may say before its stream is found. Edges read no further meanwhile, so these are far above what comes. */
@@ -24,7 +25,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   readonly #codec: PayloadCodec;
   #stream: HostedStream | undefined;
   #credit: StreamCredit | undefined;
-  #waiting: StreamMachineEvent<Uint8Array>[] = [];
+  /** What the client has said before the stream was found. */
+  #waiting: StreamMachineEvent<Uint8Array>[] | undefined;
   #waitingBytes = 0;
   #isFinishing: boolean = false;
   isDetached: boolean = false;
@@ -41,8 +43,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#stream = stream;
     this.#credit = credit;
     const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const event of waiting) stream.tell(event);
+    this.#waiting = undefined;
+    for (const event of waiting ?? []) stream.tell(event);
     if (this.#isFinishing) stream.finish(this.id);
   }
 
@@ -70,7 +72,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   detach(): void {
     if (this.isDetached) return;
     this.isDetached = true;
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.#stream?.detach(this.id);
   }
 
@@ -99,9 +101,10 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   #wait(event: StreamMachineEvent<Uint8Array>): void {
     this.#waitingBytes += event.kind === 'input' ? (event.input.payload?.byteLength ?? 0) : 0;
+    this.#waiting ??= [];
     this.#waiting.push(event);
     if (this.#waiting.length <= waitingFramesMax && this.#waitingBytes <= waitingBytesMax) return;
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.onClosed(
       new InferenceError(
         'request-too-large',

@@ -7,56 +7,23 @@ import type {
   LinkFrame,
   LinkId,
   StreamError,
-  StreamMachine,
   StreamMachineAction,
   StreamMachineEvent,
+  StreamStepId,
 } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { StreamLog } from '@millrace/store';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
-import { LogAppends } from './log-appends.ts';
-import type { ModelSteps } from './model-steps.ts';
+import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
+import { type AppendListener, LogAppends } from './log-appends.ts';
+import type { ModelSteps, StepListener } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import { ResumeWatch } from './resume-watch.ts';
-import type { StreamListenerOfLink, StreamStatus } from './stream-gateway.ts';
-import type { HeldMemory, StreamHoldings } from './stream-holdings.ts';
-import type { StreamObserver } from './stream-observer.ts';
+import type { WokenStream } from './stream-alarms.ts';
+import type { StreamStatus } from './stream-gateway.ts';
+import type { HeldMemory, ScarcityListener } from './stream-holdings.ts';
 import { endedFrameFrom, endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
-
-/** The part of time that streams need: the system's, since their limits outlive a process. */
-export interface StreamClock {
-  /** Milliseconds since 1970. */
-  wallNow(): number;
-  /** Calls back once, early at most by what a timer's resolution is; returns a function that cancels it. */
-  alarm(delayMs: number, callback: () => void): () => void;
-  /** Milliseconds of the data plane's clock for a time of the wall clock. */
-  planeTimeOf(wallMs: number): number;
-}
-
-export interface HostedStreamParts {
-  readonly id: string;
-  readonly opening: OpeningRecord;
-  /** Memory that it takes beside what it keeps. */
-  readonly openingBytes: number;
-  readonly expiresAtMs: number;
-  readonly log: StreamLog;
-  readonly machine: StreamMachine<Uint8Array>;
-  readonly steps: ModelSteps;
-  readonly clock: StreamClock;
-  readonly observer: StreamObserver;
-  readonly memory: StreamHoldings;
-  /** Who its memory is charged to; empty: whoever comes first. */
-  readonly caller: string;
-  readonly warnings: readonly string[];
-  /** Left in the journal by an earlier process. */
-  readonly isRestored: boolean;
-  /** Nothing will be run any more: it needs no model, and does not count as open. */
-  readonly onEnded: () => void;
-  /** The machine does nothing more. */
-  readonly onOver: () => void;
-}
 
 /** After these the actions are carried out at the end of the turn. */
 const frequentEvents: ReadonlySet<string> = new Set([
@@ -69,33 +36,39 @@ const frequentEvents: ReadonlySet<string> = new Set([
   'committed',
 ]);
 
-export class HostedStream {
+const none: readonly never[] = [];
+
+/** Most streams are idle: what they do not need until then is made later, and they listen themselves instead of by closures. */
+export class HostedStream implements AppendListener, ScarcityListener, StepListener, WokenStream {
+  heapIndex = -1;
+  wakeAtMs = 0;
   readonly #parts: HostedStreamParts;
-  readonly #links = new Map<LinkId, StreamListenerOfLink>();
-  readonly #awaited = new AwaitedInputs();
+  readonly #steps: ModelSteps;
+  /** The current one, and while it takes over or is refused another one. */
+  #clients: readonly HostedClient[] = none;
+  #awaited: AwaitedInputs | undefined;
   #isPerforming: boolean = false;
   #isPerformScheduled: boolean = false;
   #isOver: boolean = false;
+  #hasRoom: boolean = true;
   #hasEnded: boolean = false;
   /** It ended before this process had it. */
   readonly #wasEnded: boolean;
   readonly #resumes: ResumeWatch;
   #lateInputs = 0;
-  #endWaiters: (() => void)[] = [];
+  #endWaiters: (() => void)[] | undefined;
   readonly #appends: LogAppends;
   readonly #memory: HeldMemory;
-  #cancelAlarm: (() => void) | undefined;
   /** A link that is closed when every accepted input is answered. */
   #finishing: LinkId | undefined;
 
-  constructor(parts: HostedStreamParts) {
+  constructor(parts: HostedStreamParts, stepsFor: (listener: StepListener) => ModelSteps) {
     this.#parts = parts;
+    this.#steps = stepsFor(this);
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
-    this.#appends = new LogAppends(parts.log, (event) => this.tell(event));
-    this.#memory = parts.memory.open(parts.caller, () =>
-      this.tell({ kind: 'memory', isScarce: this.#memory.isScarce }),
-    );
+    this.#appends = new LogAppends(parts.log, this);
+    this.#memory = parts.memory.open(parts.caller, this);
   }
 
   get id(): string {
@@ -111,7 +84,7 @@ export class HostedStream {
   }
 
   get isAttached(): boolean {
-    return this.#links.size > 0;
+    return this.#clients.length > 0;
   }
 
   get hasEnded(): boolean {
@@ -120,19 +93,18 @@ export class HostedStream {
 
   /** The link is registered before the machine hears of it, so that it can be closed at once. */
   attach(
-    link: LinkId,
-    listener: StreamListenerOfLink,
+    client: HostedClient,
     caller: string,
     event: Omit<StreamMachineEvent<Uint8Array> & { kind: 'attached' }, 'kind' | 'link'>,
   ): void {
     this.#resumes.attaching(this.isAttached);
-    this.#links.set(link, listener);
+    this.#clients = [...this.#clients, client];
     this.#memory.adopt(caller);
-    this.tell({ kind: 'attached', link, ...event });
+    this.tell({ kind: 'attached', link: client.id, ...event });
   }
 
   detach(link: LinkId): void {
-    if (!this.#links.delete(link)) return;
+    if (this.#takeClient(link) === undefined) return;
     this.#noteLinkGone();
     this.tell({ kind: 'detached', link });
   }
@@ -148,13 +120,15 @@ export class HostedStream {
     const { machine } = this.#parts;
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
     if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
+    this.#awaited ??= new AwaitedInputs();
     return this.#awaited.add(sequence);
   }
 
   /** Resolves when its ending is durable, or this router no longer has it. */
   whenEnded(): Promise<void> {
     if (this.#isOver || this.hasEnded) return Promise.resolve();
-    return new Promise((resolve) => this.#endWaiters.push(resolve));
+    this.#endWaiters ??= [];
+    return new Promise((resolve) => this.#endWaiters?.push(resolve));
   }
 
   /** Whether its owner may hold an input of so many bytes, which is counted then. It is told next. */
@@ -200,13 +174,33 @@ export class HostedStream {
       this.#hasEnded = true;
       this.#noteEnd(machine.ending);
     }
-    this.#awaited.settle(machine.acceptedInput, machine.ending);
+    this.#awaited?.settle(machine.acceptedInput, machine.ending);
     if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
     if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
       this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
     }
+  }
+
+  onScarcity(isScarce: boolean): void {
+    this.tell({ kind: 'memory', isScarce });
+  }
+
+  onOutput(step: StreamStepId, payload: Uint8Array, isLast: boolean): void {
+    this.tell({ kind: 'step-output', step, payload, isLast });
+  }
+
+  onDone(step: StreamStepId, state: Uint8Array | undefined): void {
+    this.tell({ kind: 'step-done', step, state });
+  }
+
+  onFailed(step: StreamStepId, error: StreamError, hasWorkerDied: boolean, wasAlone: boolean): void {
+    this.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone });
+  }
+
+  wake(): void {
+    this.tell({ kind: 'tick' });
   }
 
   status(): StreamStatus {
@@ -231,7 +225,7 @@ export class HostedStream {
   }
 
   #carryOut(action: StreamMachineAction<Uint8Array>): void {
-    const { steps, clock, log, observer, expiresAtMs } = this.#parts;
+    const { clock, alarms, log, observer, expiresAtMs } = this.#parts;
     switch (action.kind) {
       case 'append':
         this.#appends.add(action.number, action.entry);
@@ -246,20 +240,20 @@ export class HostedStream {
       case 'run': {
         const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
         if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
-        steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
+        this.#steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
         return;
       }
       case 'grant':
-        steps.grant(action.step, action.outputsMax);
+        this.#steps.grant(action.step, action.outputsMax);
         return;
       case 'cancel-step':
-        steps.cancel(action.step);
+        this.#steps.cancel(action.step);
         return;
       case 'close-link':
         this.#closeLink(action.link, streamInferenceError(action.error));
         return;
       case 'wake-at':
-        this.#wakeAt(action.at);
+        alarms.set(this, action.at);
         return;
       case 'parked':
         this.#over(undefined);
@@ -277,30 +271,41 @@ export class HostedStream {
   }
 
   #send(link: LinkId, frame: LinkFrame<Uint8Array>): void {
-    const listener = this.#links.get(link);
-    if (listener === undefined) return;
     const isEnd = frame.kind === 'ended';
-    if (isEnd) this.#links.delete(link);
+    const client = isEnd ? this.#takeClient(link) : this.#client(link);
+    if (client === undefined) return;
     if (frame.kind === 'opened') this.#noteOpened(frame.nextOutput);
     else if (this.#resumes.isMeasuring && (frame.kind === 'output' || isEnd)) {
       this.#resumes.delivered(this.#parts.clock.wallNow());
     }
-    listener.onFrame(frameForLink(frame, this.#parts));
-    if (isEnd) listener.onClosed(undefined);
+    client.onFrame(frameForLink(frame, this.#parts));
+    if (isEnd) client.onClosed(undefined);
+  }
+
+  #client(link: LinkId): HostedClient | undefined {
+    for (const client of this.#clients) if (client.id === link) return client;
+    return undefined;
+  }
+
+  #takeClient(link: LinkId): HostedClient | undefined {
+    const client = this.#client(link);
+    if (client !== undefined) this.#clients = this.#clients.filter((other) => other !== client);
+    return client;
   }
 
   #closeLink(link: LinkId, error: InferenceError): void {
-    const listener = this.#links.get(link);
-    if (this.#links.delete(link)) this.#noteLinkGone();
-    listener?.onClosed(error);
+    const client = this.#takeClient(link);
+    if (client === undefined) return;
+    this.#noteLinkGone();
+    client.onClosed(error);
   }
 
   /** The host ends the connection, not the machine. */
   #leaveLink(link: LinkId, error: InferenceError | undefined): void {
-    const listener = this.#links.get(link);
+    const client = this.#client(link);
     if (this.#finishing === link) this.#finishing = undefined;
     this.detach(link);
-    listener?.onClosed(error);
+    client?.onClosed(error);
   }
 
   #noteOpened(nextOutput: number): void {
@@ -316,35 +321,37 @@ export class HostedStream {
   }
 
   #noteEnd({ outcome, error }: { readonly outcome: EndingOutcome; readonly error: StreamError | undefined }): void {
-    const { machine, observer, onEnded } = this.#parts;
-    onEnded();
+    const { machine, observer } = this.#parts;
+    this.#giveRoom();
     this.#releaseEndWaiters();
     if (this.#wasEnded) return;
     observer.streamEnded(outcome, error?.code as ErrorCode | undefined, machine.isAbandoned);
   }
 
-  #releaseEndWaiters(): void {
-    for (const resolve of this.#endWaiters.splice(0)) resolve();
+  /** Nothing will be run any more: it needs no model, and does not count as open. */
+  #giveRoom(): void {
+    if (!this.#hasRoom) return;
+    this.#hasRoom = false;
+    const { pin, caller, owner } = this.#parts;
+    pin?.release();
+    owner.onEnded(caller);
   }
 
-  #wakeAt(at: number): void {
-    const { clock } = this.#parts;
-    this.#cancelAlarm?.();
-    this.#cancelAlarm = clock.alarm(Math.max(0, at - clock.wallNow()), () => {
-      this.#cancelAlarm = undefined;
-      this.tell({ kind: 'tick' });
-    });
+  #releaseEndWaiters(): void {
+    for (const resolve of this.#endWaiters?.splice(0) ?? none) resolve();
   }
 
   #over(error: InferenceError | undefined): void {
+    const { id, alarms, owner } = this.#parts;
     this.#isOver = true;
-    this.#cancelAlarm?.();
+    alarms.remove(this);
     this.#memory.end();
-    this.#parts.steps.cancelAll();
+    this.#steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');
-    for (const link of [...this.#links.keys()]) this.#closeLink(link, left);
-    this.#awaited.rejectAll(left);
+    for (const client of this.#clients) this.#closeLink(client.id, left);
+    this.#awaited?.rejectAll(left);
     this.#releaseEndWaiters();
-    this.#parts.onOver();
+    this.#giveRoom();
+    owner.onOver(id);
   }
 }

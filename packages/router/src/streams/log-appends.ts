@@ -1,14 +1,18 @@
 /** Hands the entries of a stream to its log, those of a turn in one append, and tells the machine what became of them. */
 import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
-import type { StreamLog } from '@millrace/store';
+import type { FenceListener, StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
 import { appendRefusalFrom } from './stream-refusals.ts';
 
 type AppendRefused = StreamMachineEvent<Uint8Array> & { kind: 'append-refused' };
 
-export class LogAppends {
+export interface AppendListener {
+  tell(event: StreamMachineEvent<Uint8Array>): void;
+}
+
+export class LogAppends implements FenceListener {
   readonly #log: StreamLog;
-  readonly #tell: (event: StreamMachineEvent<Uint8Array>) => void;
+  readonly #listener: AppendListener;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
@@ -17,10 +21,14 @@ export class LogAppends {
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
 
-  constructor(log: StreamLog, tell: (event: StreamMachineEvent<Uint8Array>) => void) {
+  constructor(log: StreamLog, listener: AppendListener) {
     this.#log = log;
-    this.#tell = tell;
-    void log.whenFenced.then(() => tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom }));
+    this.#listener = listener;
+    log.tellWhenFenced(this);
+  }
+
+  onFenced(): void {
+    this.#listener.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom });
   }
 
   add(number: number, entry: StreamEntry<Uint8Array>): void {
@@ -41,7 +49,7 @@ export class LogAppends {
     this.#log.append(entries.map(encodeEntry), { isEnding }).then(
       (number) => {
         this.#inFlight -= 1;
-        this.#tell({ kind: 'committed', number });
+        this.#listener.tell({ kind: 'committed', number });
         this.#tellRefusal();
       },
       (error: unknown) => {
@@ -58,6 +66,6 @@ export class LogAppends {
     if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
     this.#refusal = undefined;
     this.#unsent = [];
-    this.#tell(refusal);
+    this.#listener.tell(refusal);
   }
 }

@@ -24,12 +24,8 @@ export class StreamHoldings {
     this.#parts = parts;
   }
 
-  /** `onChange`: `isScarce` has changed. */
-  open(owner: string, onChange: () => void): HeldMemory {
-    return new HeldMemory(this.#parts.ledger, owner, (held) => {
-      this.#follow(held);
-      onChange();
-    });
+  open(owner: string, listener: ScarcityListener): HeldMemory {
+    return new HeldMemory(this, this.#parts.ledger, owner, listener);
   }
 
   /** Whether an owner may hold so many bytes more. */
@@ -37,7 +33,8 @@ export class StreamHoldings {
     return this.#parts.ledger.guest(owner).lease(silentHolder).hasRoomFor(bytes);
   }
 
-  #follow(held: HeldMemory): void {
+  /** For what it has opened: `isScarce` has changed. */
+  follow(held: HeldMemory): void {
     if (held.isScarce) this.#scarce.add(held);
     else this.#scarce.delete(held);
     if (this.#isLooking || this.#scarce.size === 0) return;
@@ -56,8 +53,13 @@ export class StreamHoldings {
       owners.add(held.owner);
     }
     const [next] = this.#scarce;
-    if (next !== undefined) this.#follow(next);
+    if (next !== undefined) this.follow(next);
   }
+}
+
+/** A stream that is told whether memory is scarce for it. */
+export interface ScarcityListener {
+  onScarcity(isScarce: boolean): void;
 }
 
 const silentHolder = { onMemory: (): void => {} };
@@ -65,17 +67,24 @@ const silentHolder = { onMemory: (): void => {} };
 /** What one stream keeps. */
 export class HeldMemory {
   readonly #ledger: Pick<MemoryLedger, 'guest'>;
-  readonly #onChange: (held: HeldMemory) => void;
+  readonly #holdings: StreamHoldings;
+  readonly #listener: ScarcityListener;
   #owner: string;
   /** Undefined while it keeps nothing: most streams are idle. */
   #lease: LedgerLease | undefined;
   #bytes = 0;
   #isScarce: boolean = false;
 
-  constructor(ledger: Pick<MemoryLedger, 'guest'>, owner: string, onChange: (held: HeldMemory) => void) {
+  constructor(
+    holdings: StreamHoldings,
+    ledger: Pick<MemoryLedger, 'guest'>,
+    owner: string,
+    listener: ScarcityListener,
+  ) {
+    this.#holdings = holdings;
     this.#ledger = ledger;
     this.#owner = owner;
-    this.#onChange = onChange;
+    this.#listener = listener;
   }
 
   get owner(): string {
@@ -149,6 +158,7 @@ export class HeldMemory {
 
   #change(isScarce: boolean): void {
     this.#isScarce = isScarce;
-    this.#onChange(this);
+    this.#holdings.follow(this);
+    this.#listener.onScarcity(isScarce);
   }
 }

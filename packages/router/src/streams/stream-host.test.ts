@@ -11,10 +11,10 @@ import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
 import { StreamHoldings } from './stream-holdings.ts';
 import { StreamHost } from './stream-host.ts';
+import type { StreamOpeningsParts } from './stream-hosting.ts';
 import { StreamModel } from './stream-model.ts';
 import type { StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
-import type { StreamOpeningsParts } from './stream-openings.ts';
 import type { StreamSettings } from './stream-options.ts';
 
 const settings: StreamSettings = {

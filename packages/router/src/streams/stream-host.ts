@@ -24,7 +24,8 @@ import type {
   StreamListenerOfLink,
   StreamStatus,
 } from './stream-gateway.ts';
-import { StreamOpenings, type StreamOpeningsParts } from './stream-openings.ts';
+import type { StreamOpeningsParts } from './stream-hosting.ts';
+import { StreamOpenings } from './stream-openings.ts';
 import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
 
@@ -35,13 +36,17 @@ export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
+  /** One for all streams. */
+  readonly #defaultCredit: StreamCredit;
   /** For operators. */
   readonly directory: StreamDirectory;
   #linkCount = 0;
   #isDraining: boolean = false;
 
   constructor(parts: StreamOpeningsParts) {
+    const { creditMessages, creditBytes } = parts.settings;
     this.#parts = parts;
+    this.#defaultCredit = { messages: creditMessages, bytes: creditBytes };
     this.#table = new StreamTable(parts.settings);
     this.#openings = new StreamOpenings(parts, this.#table);
     this.directory = new StreamDirectory(parts, this.#table, this.#openings);
@@ -60,7 +65,7 @@ export class StreamHost implements StreamGateway {
         if (link.isDetached) return;
         const { resumeAfter, outputCredit = this.#defaultCredit } = open;
         const { isAcknowledging } = options;
-        stream.attach(link.id, link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
+        stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
         link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
       },
       (error: unknown) => {
@@ -129,11 +134,6 @@ export class StreamHost implements StreamGateway {
 
   async #leftOpen(): Promise<readonly StreamLogSummary[]> {
     return (await this.#parts.journal.list()).filter(({ entriesExpireAtMs }) => entriesExpireAtMs === undefined);
-  }
-
-  get #defaultCredit(): StreamCredit {
-    const { creditMessages, creditBytes } = this.#parts.settings;
-    return { messages: creditMessages, bytes: creditBytes };
   }
 
   #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {

@@ -2,11 +2,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame, streamProtocolVersion } from '@millrace/protocol';
-import type { Journal, StreamLogView } from '@millrace/store';
+import type { StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
-import { HostedStream, type HostedStreamParts, type StreamClock } from './hosted-stream.ts';
+import type { HostedStream } from './hosted-stream.ts';
 import { MachineOptions } from './machine-options.ts';
-import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import {
   decodeOpening,
   drawSeed,
@@ -15,45 +14,26 @@ import {
   type OpeningRecord,
   openingMemoryBytes,
   parametersDigest,
-  streamParametersOf,
 } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
-import type { StreamModels, StreamPin } from './stream-models.ts';
-import type { StreamSettings } from './stream-options.ts';
+import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
+import type { StreamPin } from './stream-models.ts';
 import { memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
-
-export interface StreamOpeningsParts
-  extends Omit<ModelStepsParts, 'clock' | 'observer'>,
-    Pick<HostedStreamParts, 'memory' | 'observer'> {
-  readonly journal: Journal;
-  readonly models: StreamModels;
-  readonly settings: StreamSettings;
-  readonly clock: StreamClock & ModelStepsParts['clock'];
-}
-
-/** A stream of this router: new, or found in the journal. */
-interface FoundStream
-  extends Pick<
-    HostedStreamParts,
-    'expiresAtMs' | 'id' | 'isRestored' | 'log' | 'machine' | 'opening' | 'openingBytes' | 'warnings'
-  > {
-  /** Undefined: its model is gone, and it is about to end. */
-  readonly pin: StreamPin | undefined;
-  readonly caller: string;
-}
 
 export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #owner = randomUUID();
   readonly #machineOptions: MachineOptions;
+  readonly #hosting: StreamHosting;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
     this.#machineOptions = new MachineOptions(parts.settings);
+    this.#hosting = new StreamHosting(parts, table);
   }
 
   /** The stream that an `open` frame asks for, new or resumed. */
@@ -143,7 +123,7 @@ export class StreamOpenings {
         expiresAt: expiresAtMs,
       };
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
-      stream = this.#hosted({
+      stream = this.#hosting.host({
         id,
         opening,
         openingBytes: openingMemoryBytes(payload),
@@ -199,7 +179,7 @@ export class StreamOpenings {
         machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
       }
       this.#table.countRestored(opening.caller);
-      stream = this.#hosted({
+      stream = this.#hosting.host({
         id,
         opening,
         openingBytes: openingMemoryBytes(first.payload),
@@ -218,32 +198,6 @@ export class StreamOpenings {
       await log.close();
       throw error;
     }
-  }
-
-  #hosted({ pin, caller, ...found }: FoundStream): HostedStream {
-    const { id } = found;
-    const { clock, observer, memory } = this.#parts;
-    const steps = new ModelSteps(this.#parts, pin, caller, streamParametersOf(found.opening), {
-      onOutput: (step, payload, isLast) => stream.tell({ kind: 'step-output', step, payload, isLast }),
-      onDone: (step, state) => stream.tell({ kind: 'step-done', step, state }),
-      onFailed: (step, error, hasWorkerDied, wasAlone) =>
-        stream.tell({ kind: 'step-failed', step, error, hasWorkerDied, wasAlone }),
-    });
-    let isOpen = true;
-    const onEnded = (): void => {
-      if (!isOpen) return;
-      isOpen = false;
-      pin?.release();
-      this.#table.giveRoom(caller);
-    };
-    const onOver = (): void => {
-      onEnded();
-      this.#table.remove(id);
-    };
-    const stream = new HostedStream({ ...found, steps, clock, observer, memory, caller, onEnded, onOver });
-    this.#table.add(id, stream);
-    stream.perform();
-    return stream;
   }
 
   /** A replaced version stays for its streams for a while. */

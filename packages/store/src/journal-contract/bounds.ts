@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StreamLog } from '../journal.ts';
 import { storeRefusal } from '../testing/store-refusal.ts';
-import { created, entriesOf, isFenced, type JournalHarness, shownLog, taken } from './journal-subject.ts';
+import { created, entriesOf, isFenced, type JournalHarness, shownLog, taken, whenFenced } from './journal-subject.ts';
 
 const full = storeRefusal('journal-full', 'the maximum is');
 const kilobyte = (): readonly Uint8Array[] => [new Uint8Array(1024)];
@@ -112,7 +112,7 @@ export function boundTests(harness: JournalHarness): void {
     const next = await created(journal, 's');
     expect(shownLog(next)).toBe('0 []');
     expect(next.epoch).toBeGreaterThan(log.epoch);
-    await log.whenFenced;
+    await whenFenced(log);
     expect(await next.append(entriesOf('new'))).toBe(1);
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StreamLog } from '../journal.ts';
 import { storeRefusal } from '../testing/store-refusal.ts';
-import { created, entriesOf, isFenced, type JournalHarness, shownLog, taken } from './journal-subject.ts';
+import { created, entriesOf, isFenced, type JournalHarness, shownLog, taken, whenFenced } from './journal-subject.ts';
 
 const refusedAsFenced = storeRefusal('journal-fenced', 'has taken over');
 
@@ -13,7 +13,7 @@ export function fencingTests(harness: JournalHarness): void {
     expect(await isFenced(journal, stale)).toBe(false);
     const owner = await taken(journal, 's');
     expect(owner.epoch).toBeGreaterThan(stale.epoch);
-    await stale.whenFenced;
+    await whenFenced(stale);
     await expect(stale.append(entriesOf('stale'))).rejects.toEqual(refusedAsFenced);
     await expect(stale.append([])).rejects.toEqual(refusedAsFenced);
     stale.trim(2, entriesOf('stale'));

@@ -40,10 +40,14 @@ export async function taken(journal: Journal, stream: string, owner = 'b'): Prom
   return (await journal.takeOver(stream, owner)) as StreamLog;
 }
 
-/** Resolves true when the promise has settled after everything that is under way in the journal. */
+export function whenFenced(log: StreamLog): Promise<void> {
+  return new Promise((resolve) => log.tellWhenFenced({ onFenced: resolve }));
+}
+
+/** Resolves true when the owner has been told after everything that is under way in the journal. */
 export async function isFenced(journal: Journal, log: StreamLog): Promise<boolean> {
   let isTold = false;
-  void log.whenFenced.then(() => {
+  void whenFenced(log).then(() => {
     isTold = true;
   });
   await journal.list();

@@ -145,7 +145,9 @@ export class LogIndex {
 
   append(table: JournalTable, log: IndexedLog, entries: readonly Uint8Array[]): void {
     const key = this.#putRecord(table, log, log.last + 1, entries);
-    log.records.push(key);
+    // An array that grows has room for 17, and idle streams have one record.
+    if (log.records.length === 0) log.records = [key];
+    else log.records.push(key);
     log.last = lastOf(key);
   }
 

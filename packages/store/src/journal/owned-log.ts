@@ -1,6 +1,6 @@
 /** A log in the hands of its owner: appends and trims as changes of the journal's commit queue, in the order of the calls. */
 import assert from 'node:assert';
-import type { AppendOptions, CloseLogOptions, StreamLog } from '../journal.ts';
+import type { AppendOptions, CloseLogOptions, FenceListener, StreamLog } from '../journal.ts';
 import type { StoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import type { CommitQueue, JournalChange } from './commit-queue.ts';
@@ -33,7 +33,6 @@ export class OwnedLog implements StreamLog {
   readonly epoch: number;
   readonly base: number;
   readonly expiresAtMs: number;
-  readonly whenFenced: Promise<void>;
   readonly log: IndexedLog;
   readonly #context: LogContext;
   #contents: LogContents;
@@ -50,7 +49,8 @@ export class OwnedLog implements StreamLog {
   #refused: StoreError | undefined;
   /** Why only endings are taken. */
   #full: StoreError | undefined;
-  #tellFenced: () => void = () => {};
+  #isFenced: boolean = false;
+  #fenceListener: FenceListener | undefined;
 
   constructor(log: IndexedLog, contents: LogContents, context: LogContext) {
     this.log = log;
@@ -58,12 +58,10 @@ export class OwnedLog implements StreamLog {
     this.epoch = log.head.epoch;
     this.base = log.head.base;
     this.expiresAtMs = log.head.expiresAtMs;
-    this.#contents = contents;
+    // A new log keeps no empty lists of its own.
+    this.#contents = contents.entries.length + contents.snapshot.length === 0 ? nothing : contents;
     this.#trimmedTo = log.head.base;
     this.#context = context;
-    this.whenFenced = new Promise((resolve) => {
-      this.#tellFenced = resolve;
-    });
   }
 
   get snapshot(): readonly Uint8Array[] {
@@ -170,8 +168,17 @@ export class OwnedLog implements StreamLog {
     this.#refused = reason;
   }
 
+  tellWhenFenced(listener: FenceListener): void {
+    if (this.#isFenced) queueMicrotask(() => listener.onFenced());
+    else this.#fenceListener = listener;
+  }
+
   tellFenced(): void {
-    this.#tellFenced();
+    this.#isFenced = true;
+    const listener = this.#fenceListener;
+    this.#fenceListener = undefined;
+    // Later: a transaction may be under way.
+    if (listener !== undefined) queueMicrotask(() => listener.onFenced());
   }
 
   checkOwned(): StoreError | undefined {

@@ -7,7 +7,7 @@ import { type Database, open } from 'lmdb';
 import { afterAll, describe, expect, test } from 'vitest';
 import { journalFormat } from '../journal/record-format.ts';
 import type { Journal, StreamLog } from '../journal.ts';
-import { created, entriesOf, shownLog } from '../journal-contract/journal-subject.ts';
+import { created, entriesOf, shownLog, whenFenced } from '../journal-contract/journal-subject.ts';
 import { describeJournal } from '../journal-contract.ts';
 import { HeldStoreClock } from '../testing/held-clock.ts';
 import { storeRefusal } from '../testing/store-refusal.ts';
@@ -145,7 +145,7 @@ test.each(['process', 'power'] as const)(
       expect(shownLog(log)).toBe('0 [] one');
       const refusal = storeRefusal('journal-fenced', 'another server has taken over');
       await expect(stale.append(entriesOf('stale'))).rejects.toEqual(refusal);
-      await Promise.all([stale.whenFenced, idle.whenFenced]);
+      await Promise.all([whenFenced(stale), whenFenced(idle)]);
       await expect(idle.append([])).rejects.toEqual(refusal);
       await expect(journal.peek('s')).rejects.toEqual(refusal);
       expect(await log.append(entriesOf('two'))).toBe(2);

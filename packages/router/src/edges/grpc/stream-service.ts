@@ -10,28 +10,20 @@ import {
   serverStream,
   type UnaryCall,
 } from '@millrace/http';
-import { type EndedFrame, InferenceError, type StreamClientFrame, streamPayloadBytes } from '@millrace/protocol';
+import { InferenceError, type StreamClientFrame } from '@millrace/protocol';
 import { file_millrace_v1_inference, InferenceService } from '../../proto/generated/millrace/v1/inference_pb.ts';
-import type { EncodedOutput, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
+import type { StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { defaultStreamFrameLimits } from '../streams/frame-limits.ts';
 import { encodedOutputMessage, encodeLinkFrame, serverFrameOf } from '../streams/link-frame.ts';
 import { type GenerateFrames, StreamFrameReader } from '../streams/read-frame.ts';
 import { FrameJsonReader } from '../streams/read-frame-json.ts';
-import { StreamConversation } from '../streams/stream-call.ts';
 import { encodeCollectResponse } from '../streams/write-frame.ts';
 import { writeCollectJson, writeFrameJson } from '../streams/write-frame-json.ts';
 import type { AddedService } from './added-service.ts';
-import { DurableInputFlow } from './durable-input-flow.ts';
-
-/** A message that cannot be read ends its call with the reason, in the catalogue's form. */
-type Readable<Message> = Message | InferenceError;
-
-interface Collected {
-  readonly output: EncodedOutput | undefined;
-  readonly ended: EndedFrame;
-}
+import { type Collected, collect } from './collect-call.ts';
+import { FrameCall, type Readable } from './frame-call.ts';
 
 export interface StreamServiceParts {
   readonly gateway: StreamGateway;
@@ -86,7 +78,7 @@ export class StreamService implements AddedService {
               return doAtOnce(writeCollectJson(frame?.kind === 'output' ? frame : undefined, ended));
             },
           },
-          handle: (requests, call) => this.#collect(requests, call),
+          handle: (requests, call) => collect(requests, call, this.#parts.gateway, this.#callerOf(call)),
         }),
       ],
     };
@@ -96,14 +88,14 @@ export class StreamService implements AddedService {
   end(): void {}
 
   #stream(requests: RequestStream<Readable<StreamClientFrame>>, call: StreamCall<StreamLinkFrame>): undefined {
-    const conversation = this.#conversationOn(call);
+    const frames = new FrameCall(call, requests, this.#parts.gateway, this.#callerOf(call));
     call.start();
-    listenTo(requests, conversation);
+    requests.listen(frames);
     return undefined;
   }
 
   #generate(request: Readable<GenerateFrames>, call: StreamCall<StreamLinkFrame>): undefined {
-    const conversation = this.#conversationOn(call);
+    const { conversation } = new FrameCall(call, undefined, this.#parts.gateway, this.#callerOf(call));
     if (request instanceof InferenceError) conversation.fail(request);
     else {
       conversation.receive(request.open);
@@ -112,73 +104,9 @@ export class StreamService implements AddedService {
     return undefined;
   }
 
-  #collect(requests: RequestStream<Readable<StreamClientFrame>>, call: UnaryCall<Collected>): undefined {
-    let output: EncodedOutput | undefined;
-    // A caller of Collect hears nothing of its credit: it is held back by not being read.
-    let inputs: DurableInputFlow | undefined;
-    const isHeld = (): boolean => inputs !== undefined && !inputs.hasRoomFor(inputs.next);
-    const conversation = new StreamConversation(this.#parts.gateway, this.#callerOf(call), {
-      send: (frame) => {
-        if (frame.kind === 'output' && frame.payload !== undefined) output = frame;
-        else if (frame.kind === 'opened') inputs = new DurableInputFlow(frame.acceptedInput, frame.inputCredit);
-        else if (frame.kind === 'accepted') {
-          inputs?.accept(frame.input, frame.inputCredit);
-          if (!isHeld()) requests.resume();
-        } else if (frame.kind === 'ended') {
-          if (frame.outcome === 'done') call.answer({ output, ended: frame });
-          else call.fail(new InferenceError(frame.code ?? 'internal', frame.message));
-        }
-        return true;
-      },
-      close: (error) => {
-        if (error !== undefined) call.fail(error);
-      },
-    });
-    detachWith(conversation, call);
-    listenTo(requests, conversation, (frame) => {
-      if (frame.kind !== 'input') return;
-      inputs?.add(frame.sequence, streamPayloadBytes(frame.payload), '');
-      if (isHeld()) requests.pause();
-    });
-    return undefined;
-  }
-
-  #conversationOn(call: StreamCall<StreamLinkFrame>): StreamConversation {
-    const conversation = new StreamConversation(this.#parts.gateway, this.#callerOf(call), {
-      send: (frame) => {
-        const hasRoom = call.send(frame);
-        if (!hasRoom) call.onRoom = () => conversation.onRoom();
-        return hasRoom;
-      },
-      close: (error) => (error === undefined ? call.end() : call.fail(error)),
-    });
-    detachWith(conversation, call);
-    return conversation;
-  }
-
   #callerOf(call: StreamCall<StreamLinkFrame> | UnaryCall<Collected>): { caller: string; principal: string } {
     return { caller: this.#parts.callers.callerOf(call.metadata, call.peer), principal: '' };
   }
-}
-
-function listenTo(
-  requests: RequestStream<Readable<StreamClientFrame>>,
-  conversation: StreamConversation,
-  onPassed?: (frame: StreamClientFrame) => void,
-): void {
-  conversation.onOpened = () => requests.resume();
-  requests.listen({
-    onMessage: (frame) => {
-      if (frame instanceof InferenceError) conversation.fail(frame);
-      else {
-        if (frame.kind === 'open') requests.pause();
-        conversation.receive(frame);
-        onPassed?.(frame);
-      }
-    },
-    // More inputs may come by another connection: the last one says that it is the last.
-    onEnd: () => {},
-  });
 }
 
 function readable<Message>(read: () => Message): Readable<Message> {
@@ -188,13 +116,4 @@ function readable<Message>(read: () => Message): Readable<Message> {
     if (error instanceof InferenceError) return error;
     throw error;
   }
-}
-
-/** A lost connection and a deadline of the call detach the stream; only a `cancel` frame ends it. */
-function detachWith(conversation: StreamConversation, call: StreamCall<StreamLinkFrame> | UnaryCall<Collected>): void {
-  call.signal.onCancel(() => {
-    conversation.detach();
-    if ('end' in call) call.end();
-  });
-  call.whenEnded(() => conversation.detach());
 }

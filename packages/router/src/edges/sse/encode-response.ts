@@ -4,7 +4,7 @@ import { type InferenceError, JsonWriter, type StreamServerFrame } from '@millra
 import type { StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
 import { serverFrameOf } from '../streams/link-frame.ts';
-import { eventOf, finalEventId } from '../streams/server-sent-event.ts';
+import { finalEventId, writeEvent } from '../streams/server-sent-event.ts';
 import { writeFrameFieldsJson } from '../streams/write-frame-json.ts';
 
 /** The second keeps nginx, and what follows its example, from collecting events before it passes them on. */
@@ -36,11 +36,14 @@ export function frameResponse(status: number, frame: StreamServerFrame, headers:
   return { status, headers: fields, body: doAtOnce(writeFrameFieldsJson(frame)) };
 }
 
-/** The events of frames as the host gives them. */
-export function* encodeEvents(frames: readonly StreamLinkFrame[]): SliceGenerator<readonly Uint8Array[]> {
-  const pieces: Uint8Array[] = [];
-  for (const frame of frames) pieces.push(...(yield* eventOf(serverFrameOf(frame))));
-  return pieces;
+/** Of an event with few elements; a writer that is too small grows. */
+const eventBytes = 512;
+
+/** The events of frames as the host gives them, in one piece. */
+export function* encodeEvents(frames: readonly StreamLinkFrame[]): SliceGenerator<Uint8Array> {
+  const writer = new JsonWriter(eventBytes * frames.length);
+  for (const frame of frames) yield* writeEvent(writer, serverFrameOf(frame));
+  return writer.take();
 }
 
 /**

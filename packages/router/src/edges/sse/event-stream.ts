@@ -90,7 +90,7 @@ export class EventStream implements StreamListenerOfLink, KeptAlive, AsyncIterab
         this.#renewCredit();
         const frames = this.#takeFrames();
         if (frames.length > 0) {
-          for (const piece of await this.#encoded(frames)) yield piece;
+          yield this.#encoded(frames);
         } else if (this.#isOver) {
           if (this.#error !== undefined) yield encodeErrorEvent(this.#error);
           return;
@@ -147,14 +147,14 @@ export class EventStream implements StreamListenerOfLink, KeptAlive, AsyncIterab
     return count === waiting.length ? waiting : waiting.slice(0, count);
   }
 
-  async #encoded(frames: readonly StreamLinkFrame[]): Promise<readonly Uint8Array[]> {
+  #encoded(frames: readonly StreamLinkFrame[]): Uint8Array | Promise<Uint8Array> {
     const { slices, keepAlives } = this.#parts;
     this.#isIdle = false;
     keepAlives.renew(this);
     const [first] = frames;
     const isLong = first !== undefined && payloadBytesOf(first) > bytesAtOnceMax;
     if (isLong) return slices.run(encodeEvents(frames), this.#owner, this.#signal);
-    return [Buffer.concat(doAtOnce(encodeEvents(frames)))];
+    return doAtOnce(encodeEvents(frames));
   }
 }
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { BytesCursor, type Datatype, elementsOf, type Tensor } from '@millrace/protocol';
-import type { SliceGenerator } from '../slices/slice-queue.ts';
+import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
 
 /** Bytes of elements that are looked at between two pauses; a multiple of every element's size. */
 const stepBytes = 1024 * 1024;
@@ -16,6 +16,11 @@ export function* isExactInJson({ datatype, data }: Tensor): SliceGenerator<boole
     if (!areExact(datatype, data.subarray(from, from + stepBytes))) return false;
   }
   return true;
+}
+
+/** The same without pauses, for a tensor that is known to be small. */
+export function isSmallExactInJson(tensor: Tensor): boolean {
+  return tensor.datatype === 'BYTES' ? doAtOnce(areTexts(tensor.data)) : areExact(tensor.datatype, tensor.data);
 }
 
 function areExact(datatype: Datatype, data: Uint8Array): boolean {

@@ -1,9 +1,13 @@
-import type { StreamServerFrame } from '@millrace/protocol';
+import { JsonWriter, type StreamServerFrame } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { doAtOnce } from '../slices/slice-queue.ts';
-import { eventOf, resumeAfterFrom } from './server-sent-event.ts';
+import { resumeAfterFrom, writeEvent } from './server-sent-event.ts';
 
-const textOf = (frame: StreamServerFrame): string => Buffer.concat(doAtOnce(eventOf(frame))).toString();
+const textOf = (frame: StreamServerFrame): string => {
+  const writer = new JsonWriter();
+  doAtOnce(writeEvent(writer, frame));
+  return Buffer.from(writer.take()).toString();
+};
 
 test('the first event has an id and says how soon to connect again', () => {
   const frame: StreamServerFrame = {

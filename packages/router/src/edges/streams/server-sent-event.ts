@@ -2,9 +2,9 @@
  * Frames of the server as server-sent events: the event's name is the frame's, its data the frame without the outer key, its
  * id the sequence of the output, which an EventSource sends back as `Last-Event-ID` when it connects again.
  */
-import { InferenceError, quote, type StreamServerFrame } from '@millrace/protocol';
+import { InferenceError, type JsonWriter, quote, type StreamServerFrame } from '@millrace/protocol';
 import type { SliceGenerator } from '../slices/slice-queue.ts';
-import { writeFrameFieldsJson } from './write-frame-json.ts';
+import { writeFrameFields } from './write-frame-json.ts';
 
 /** What an EventSource waits before it connects again. */
 const eventRetryMs = 1000;
@@ -15,19 +15,19 @@ const eventRetryMs = 1000;
  */
 export const finalEventId = 'end';
 
-const lineEnd = Buffer.from('\n\n');
-
 /**
- * The event in pieces. `opened` comes first and carries an id too, the output before the next one: a connection that is
+ * Appends the event. `opened` comes first and carries an id too, the output before the next one: a connection that is
  * lost before any output resumes as well.
  */
-export function* eventOf(frame: StreamServerFrame): SliceGenerator<readonly Uint8Array[]> {
+export function* writeEvent(writer: JsonWriter, frame: StreamServerFrame): SliceGenerator<void> {
   let head = `event: ${frame.kind}\n`;
   if (frame.kind === 'opened') head += `id: ${frame.nextOutput - 1}\nretry: ${eventRetryMs}\n`;
   else if (frame.kind === 'output') head += `id: ${frame.sequence}\n`;
   else if (frame.kind === 'ended') head += `id: ${finalEventId}\n`;
   // JSON on one line: line breaks in texts are escaped.
-  return [Buffer.from(`${head}data: `, 'latin1'), yield* writeFrameFieldsJson(frame), lineEnd];
+  writer.between(`${head}data: `);
+  yield* writeFrameFields(writer, frame);
+  writer.between('\n\n');
 }
 
 /** The output to resume after, from the id of an event, which stands in the named field; 0 when there is none. */

@@ -12,6 +12,8 @@ import type {
 export interface StreamTransport {
   /** Sends at once. False: there is no room for more, and `StreamConversation.onRoom` is to be called when there is. */
   send(frame: StreamLinkFrame): boolean;
+  /** The stream is found: until then the host queues what the client says, so edges read no more of it. */
+  onOpened?(): void;
   /** Ends the connection after what was sent; with an error the stream was not opened or goes on elsewhere. */
   close(error: InferenceError | undefined): void;
 }
@@ -35,8 +37,6 @@ export class StreamConversation implements StreamListenerOfLink {
   #heldAccepted: AcceptedFrame | undefined = undefined;
   #isRenewing: boolean = false;
   #isClosed: boolean = false;
-  /** Called when the stream is found: until then the host queues what the client says, so edges read no more of it. */
-  onOpened: (() => void) | undefined = undefined;
 
   constructor(gateway: StreamGateway, caller: StreamCaller, transport: StreamTransport) {
     this.#gateway = gateway;
@@ -112,7 +112,7 @@ export class StreamConversation implements StreamListenerOfLink {
     }
     const hasRoom = this.#transport.send(frame);
     if (!hasRoom) this.#isBlocked = true;
-    if (frame.kind === 'opened') this.onOpened?.();
+    if (frame.kind === 'opened') this.#transport.onOpened?.();
     if (frame.kind !== 'output') return;
     this.#lastSent = frame.sequence;
     this.#untoldBytes += frame.payload?.length ?? 0;

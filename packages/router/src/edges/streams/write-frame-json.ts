@@ -10,10 +10,11 @@ import {
   type StreamCredit,
   type StreamServerFrame,
   type Tensor,
+  writeTensorData,
   writeTensorSteps,
 } from '@millrace/protocol';
-import type { SliceGenerator } from '../slices/slice-queue.ts';
-import { isExactInJson } from './exact-in-json.ts';
+import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
+import { isExactInJson, isSmallExactInJson } from './exact-in-json.ts';
 
 /** Most frames are short, and each has a writer of its own, because others may be written while one pauses. */
 const initialBytes = 512;
@@ -23,7 +24,7 @@ export function* writeFrameJson(frame: StreamServerFrame): SliceGenerator<Uint8A
   const writer = new JsonWriter(initialBytes);
   writer.beginObject();
   writer.key(frame.kind);
-  yield* writeFields(writer, frame);
+  yield* writeFrameFields(writer, frame);
   writer.endObject();
   return writer.take();
 }
@@ -31,7 +32,7 @@ export function* writeFrameJson(frame: StreamServerFrame): SliceGenerator<Uint8A
 /** The frame without its name, which the name of an event says already. */
 export function* writeFrameFieldsJson(frame: StreamServerFrame): SliceGenerator<Uint8Array> {
   const writer = new JsonWriter(initialBytes);
-  yield* writeFields(writer, frame);
+  yield* writeFrameFields(writer, frame);
   return writer.take();
 }
 
@@ -41,15 +42,16 @@ export function* writeCollectJson(output: OutputFrame | undefined, ended: EndedF
   writer.beginObject();
   if (output !== undefined) {
     writer.key('output');
-    yield* writeFields(writer, output);
+    yield* writeFrameFields(writer, output);
   }
   writer.key('ended');
-  yield* writeFields(writer, ended);
+  yield* writeFrameFields(writer, ended);
   writer.endObject();
   return writer.take();
 }
 
-function* writeFields(writer: JsonWriter, frame: StreamServerFrame): SliceGenerator<void> {
+/** The frame without its name, behind what the writer has written before. */
+export function* writeFrameFields(writer: JsonWriter, frame: StreamServerFrame): SliceGenerator<void> {
   writer.beginObject();
   switch (frame.kind) {
     case 'opened':
@@ -101,7 +103,10 @@ function* writeOutput(writer: JsonWriter, frame: OutputFrame): SliceGenerator<vo
     case 'tensors':
       writer.key('tensors');
       writer.beginArray();
-      for (const tensor of payload.tensors) yield* writeTensor(writer, tensor);
+      for (const tensor of payload.tensors) {
+        if (tensor.data.length <= smallTensorBytesMax) writeSmallTensor(writer, tensor);
+        else yield* writeTensor(writer, tensor);
+      }
       writer.endArray();
       break;
     case 'text':
@@ -125,26 +130,44 @@ function* writeOutput(writer: JsonWriter, frame: OutputFrame): SliceGenerator<vo
   writer.boolean(true);
 }
 
-function* writeTensor(writer: JsonWriter, tensor: Tensor): SliceGenerator<void> {
-  const { name, datatype, shape, data } = tensor;
-  const isExact = yield* isExactInJson(tensor);
-  writer.beginObject();
-  writeText(writer, 'name', name);
-  writeText(writer, 'datatype', datatype);
-  if (shape.length > 0) {
-    writer.key('shape');
-    writer.beginArray();
-    for (const dimension of shape) writer.number(dimension);
-    writer.endArray();
+/** Written without pauses: the generators of one that pauses cost more than to write a short tensor. */
+const smallTensorBytesMax = 2048;
+
+function writeSmallTensor(writer: JsonWriter, tensor: Tensor): void {
+  const isExact = isSmallExactInJson(tensor);
+  beginTensor(writer, tensor);
+  if (isExact) {
+    writer.key('data');
+    writeTensorData(writer, tensor);
+  } else {
+    writer.key('raw');
+    doAtOnce(writeBase64(writer, tensor.data));
   }
+  writer.endObject();
+}
+
+function* writeTensor(writer: JsonWriter, tensor: Tensor): SliceGenerator<void> {
+  const isExact = yield* isExactInJson(tensor);
+  beginTensor(writer, tensor);
   if (isExact) {
     writer.key('data');
     yield* writeTensorSteps(writer, tensor);
   } else {
     writer.key('raw');
-    yield* writeBase64(writer, data);
+    yield* writeBase64(writer, tensor.data);
   }
   writer.endObject();
+}
+
+function beginTensor(writer: JsonWriter, { name, datatype, shape }: Tensor): void {
+  writer.beginObject();
+  writeText(writer, 'name', name);
+  writeText(writer, 'datatype', datatype);
+  if (shape.length === 0) return;
+  writer.key('shape');
+  writer.beginArray();
+  for (const dimension of shape) writer.number(dimension);
+  writer.endArray();
 }
 
 /** Whole groups of three, so that only the last is padded. */

@@ -1,0 +1,44 @@
+/** What a stream of this router consists of and works with. */
+import type { LinkId, StreamMachine } from '@millrace/core';
+import type { StreamLog } from '@millrace/store';
+import type { OpeningRecord } from './opening-record.ts';
+import type { StreamAlarms } from './stream-alarms.ts';
+import type { StreamClock } from './stream-clock.ts';
+import type { StreamListenerOfLink } from './stream-gateway.ts';
+import type { StreamHoldings } from './stream-holdings.ts';
+import type { StreamPin } from './stream-models.ts';
+import type { StreamObserver } from './stream-observer.ts';
+
+export interface HostedStreamParts {
+  readonly id: string;
+  readonly opening: OpeningRecord;
+  /** Memory that it takes beside what it keeps. */
+  readonly openingBytes: number;
+  readonly expiresAtMs: number;
+  readonly log: StreamLog;
+  readonly machine: StreamMachine<Uint8Array>;
+  /** Undefined: its model is gone, and it is about to end. */
+  readonly pin: StreamPin | undefined;
+  readonly clock: StreamClock;
+  readonly alarms: StreamAlarms;
+  readonly observer: StreamObserver;
+  readonly memory: StreamHoldings;
+  /** Who its memory is charged to; empty: whoever comes first. */
+  readonly caller: string;
+  readonly warnings: readonly string[];
+  /** Left in the journal by an earlier process. */
+  readonly isRestored: boolean;
+  readonly owner: StreamOwner;
+}
+
+export interface StreamOwner {
+  /** A stream of the caller runs nothing any more, and does not count as open. */
+  onEnded(caller: string): void;
+  /** The machine of the stream does nothing more. */
+  onOver(id: string): void;
+}
+
+/** A connection of a client, as its stream knows it. */
+export interface HostedClient extends StreamListenerOfLink {
+  readonly id: LinkId;
+}
