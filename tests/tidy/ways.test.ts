@@ -106,6 +106,7 @@ const acquainted = new Set([
   'packages/onnx/src/index.ts',
   'packages/router/src/life-cycle/model-library.ts',
   'packages/router/src/repository/check-head.ts',
+  'packages/router/src/repository/kinds/generator/generator-kind.ts',
   'packages/router/src/repository/kinds/pipeline/pipeline-kind.ts',
   'packages/router/src/repository/model-parameters.ts',
   'packages/worker/src/warm-up/warm-up-memory.ts',

@@ -38,9 +38,12 @@ const sights = [
   'trim',
 ];
 
+/** Show what the first ones do not. */
+const tellingSeeds = [120, 131, 140];
+
 test(`${seedCount} streams end as the undisturbed run would, and cover every kind of event and action`, () => {
   const seen = new Set<string>();
-  for (let seed = 0; seed < seedCount; seed++) {
+  for (const seed of [...Array(seedCount).keys(), ...tellingSeeds]) {
     const { failure, seen: names } = simulateStream(seed);
     if (failure !== undefined) expect.fail(`seed ${seed}: ${failure}`);
     for (const name of names.keys()) seen.add(name);
