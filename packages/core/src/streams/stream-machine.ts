@@ -376,7 +376,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (this.#over !== undefined) return;
     if (this.#isWorking) {
       if (this.#nowMs >= this.#opening.expiresAt) this.#end('expired', streamErrors.expired);
-      else if (this.#nowMs >= this.#resumableUntil) {
+      else if (this.#nowMs >= this.resumableUntil) {
         this.#isAbandoned = true;
         this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
@@ -390,7 +390,7 @@ export class StreamMachine<Payload extends SizedPayload> {
   /** Leaves an ended stream to the journal. */
   #park(): void {
     this.#over = streamErrors.removed;
-    this.#actions.push({ kind: 'parked', resumableUntil: this.#resumableUntil });
+    this.#actions.push({ kind: 'parked', resumableUntil: this.resumableUntil });
   }
 
   /** When the stream is left to the journal; Infinity while it has not ended, or has a client. */
@@ -400,7 +400,7 @@ export class StreamMachine<Payload extends SizedPayload> {
   }
 
   /** Infinity while there is a client. */
-  get #resumableUntil(): number {
+  get resumableUntil(): number {
     return this.#delivery.isAttached ? Number.POSITIVE_INFINITY : this.#idleSince + this.#config.resumeWindowMs;
   }
 
@@ -409,7 +409,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     const isOpen = !this.#isLeaving && (this.#ending === undefined || this.ending !== undefined);
     let dueAt = isOpen ? Math.min(this.#opening.expiresAt, this.#parkAt) : Number.POSITIVE_INFINITY;
     if (this.#isWorking) {
-      dueAt = Math.min(dueAt, this.#resumableUntil, this.#checkpointAt, this.#steps.pending.deadlineAt);
+      dueAt = Math.min(dueAt, this.resumableUntil, this.#checkpointAt, this.#steps.pending.deadlineAt);
     }
     const wakeAt = this.#wakeUp.takeTime(dueAt, this.#nowMs);
     if (wakeAt !== undefined) this.#actions.push({ kind: 'wake-at', at: wakeAt });

@@ -16,6 +16,7 @@ import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
 import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
+import { hostedStreamStatus } from './hosted-stream-status.ts';
 import { type AppendListener, LogAppends } from './log-appends.ts';
 import type { ModelSteps, StepListener } from './model-steps.ts';
 import type { OpeningRecord } from './opening-record.ts';
@@ -23,7 +24,7 @@ import { ResumeWatch } from './resume-watch.ts';
 import type { WokenStream } from './stream-alarms.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { HeldMemory, ScarcityListener } from './stream-holdings.ts';
-import { endedFrameFrom, endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
+import { endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
 
 /** After these the actions are carried out at the end of the turn. */
 const frequentEvents: ReadonlySet<string> = new Set([
@@ -204,24 +205,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   }
 
   status(): StreamStatus {
-    const { id, opening, expiresAtMs, log, machine, clock } = this.#parts;
-    const { ending } = machine;
-    return {
-      id,
-      model: opening.model,
-      version: opening.version,
-      epoch: log.epoch,
-      isOwned: true,
-      isAttached: this.isAttached,
-      openedAtMs: opening.openedAtMs,
-      ageMs: clock.wallNow() - opening.openedAtMs,
-      expiresAtMs,
-      acceptedInput: machine.acceptedInput,
-      outputs: machine.outputs,
-      journalBytes: machine.counts().logBytes,
-      exactness: opening.exactness?.verdict,
-      ended: ending && endedFrameFrom(ending),
-    };
+    return hostedStreamStatus(this.#parts, this.isAttached);
   }
 
   #carryOut(action: StreamMachineAction<Uint8Array>): void {
