@@ -31,6 +31,24 @@ test('a new revision that cannot be loaded leaves the old serving, and is retrie
   expect(harness.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
 });
 
+test('a new revision that cannot be loaded does not say that the old serves if that was evicted meanwhile', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 20 });
+  harness.bring('a', 1, 10);
+  harness.want('a', 2);
+  expect(harness.failed(2)).toContain('failed 2 old serves');
+  harness.unloaded(2);
+  harness.bring('b', 3, 10);
+  harness.want('c', 4);
+  expect(harness.demand('c', 1)).toEqual(['retire 1 evicted']);
+  expect(harness.idle(1)).toEqual(['unload 1']);
+  harness.unloaded(1);
+  harness.loaded(4);
+  harness.tell({ kind: 'budget', bytesMax: 100 });
+  expect(harness.tickAt(harness.now + 1e6)).toContain('load 2');
+  expect(harness.failed(2).filter((said) => said.startsWith('failed'))).toEqual([expect.stringContaining('again in')]);
+});
+
 test('a new revision that cannot be loaded is not retried where nobody wants that, until its files change', () => {
   const harness = new KeeperHarness();
   harness.bring('m:1', 1, 10);

@@ -229,7 +229,9 @@ export class Keeper {
 
   #loadFailed(revision: RevisionEntry, reason: string, isFinal: boolean, nowMs: number): void {
     const { context, id } = revision;
-    const isOldServing = context.next === revision;
+    const hasOld = context.next === revision;
+    // The old one may have been evicted meanwhile; it is loaded again for the next request.
+    const isOldServing = hasOld && context.current?.state === 'ready';
     const isTriedAgain = !isFinal && (revision.isRetried || revision.isMeasured);
     let retryInMs: number | undefined;
     if (isTriedAgain) {
@@ -241,7 +243,7 @@ export class Keeper {
     revision.isOnDemand = false;
     this.#actions.push({ kind: 'failed', revision: id, reason, isOldServing, retryInMs });
     this.#revisions.unload(revision, 'failed');
-    if (!isOldServing) this.#refuseAll(context, refusals.loadFailed(context, reason, retryInMs));
+    if (!hasOld) this.#refuseAll(context, refusals.loadFailed(context, reason, retryInMs));
   }
 
   #idle(id: RevisionId): void {
