@@ -320,7 +320,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
 
   /** When something changed by which its revision may be replaced. */
   get #changedAtMs(): number | undefined {
-    return this.#stamp === undefined ? this.#openedAtMs : this.#repository.changedAfter(this.#stamp);
+    if (this.#stamp !== undefined) return this.#repository.changedAfter(this.#stamp);
+    // Which file it is pinned to is not known before it ran; a revision that was replaced before takes streams until the last lets go.
+    return this.#openedAtMs === undefined ? undefined : this.#openedAtMs - this.#weather.settings.drainMsMax;
   }
 
   #noteOpening(payload: Uint8Array, expiresAt: number): void {
