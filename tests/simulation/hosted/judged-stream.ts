@@ -65,6 +65,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #linkedAtMs = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   #isGivenUp: boolean = false;
+  #takenOverAtMs = Number.POSITIVE_INFINITY;
   readonly #replaced = new WeakSet<object>();
   /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
   #mayHaveVanished: boolean = false;
@@ -158,7 +159,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
       case 'stream-expired':
         return (
           (this.hasExpired && this.#mayTakeLong) ||
-          (this.#links.size === 0 && nowMs >= this.#linkedAtMs + resumeWindowMs - timerMs)
+          // A client that left while the stream was being opened was never attached to it.
+          (this.#links.size === 0 &&
+            nowMs >= Math.min(this.#linkedAtMs, this.#takenOverAtMs) + resumeWindowMs - timerMs)
         );
       default:
         return false;
@@ -178,6 +181,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
     claim(epoch > this.#epoch, `${this.plan.id} is taken over at epoch ${epoch}, after ${this.#epoch}`);
     this.#epoch = epoch;
     this.#isGivenUp = false;
+    this.#takenOverAtMs = this.#world.nowMs;
     const first = last - entries.length + 1;
     const { lastNumber } = this.referee;
     claim(last >= lastNumber, `${this.plan.id} is found with ${last} entries, and ${lastNumber} are durable`);
