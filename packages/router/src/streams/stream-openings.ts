@@ -122,7 +122,7 @@ export class StreamOpenings {
         payload,
         expiresAt: expiresAtMs,
       };
-      const machine = StreamMachine.open(first, this.#machineOptions.of(opening), openedAtMs);
+      const machine = StreamMachine.open(first, this.#machineOptions.of(opening), clock.wallNow());
       stream = this.#hosting.host({
         id,
         opening,
