@@ -290,6 +290,19 @@ test('a client that says no more is closed when its inputs are answered, and may
   expect(fourth.said.slice(-3)).toEqual(['4: y=10', 'ended done', 'closed']);
 });
 
+test('a stream that is being opened when the server drains is given up as well', async () => {
+  const { host, journal } = hostOn();
+  const { said } = clientOf(host, { streamId: 'a-stream-0123456789' });
+  host.drain();
+  await settle();
+  expect(said).toEqual(['closed draining']);
+  expect(host.counts).toEqual({ attached: 0, detached: 0, ended: 0 });
+  const next = hostOn(journal);
+  const again = clientOf(next.host, { streamId: 'a-stream-0123456789' });
+  await settle();
+  expect(again.said).toEqual(['opened next=1 accepted=0']);
+});
+
 test('a client of another version of the protocol is refused', async () => {
   const { host } = hostOn();
   const { said } = clientOf(host, { protocolVersions: [2, 3] });

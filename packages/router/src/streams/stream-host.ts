@@ -116,7 +116,10 @@ export class StreamHost implements StreamGateway {
       for (const { stream: id } of waiting) {
         if (this.#isDraining) return;
         try {
-          if ((await this.#openings.restored(id)) !== undefined) restored += 1;
+          const stream = await this.#openings.restored(id);
+          if (stream === undefined) continue;
+          this.#leaveIfDraining(stream);
+          restored += 1;
         } catch (error) {
           onFailed(id, openRefusalFrom(error));
         }
@@ -136,8 +139,16 @@ export class StreamHost implements StreamGateway {
     return (await this.#parts.journal.list()).filter(({ entriesExpireAtMs }) => entriesExpireAtMs === undefined);
   }
 
-  #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
-    return this.#isDraining ? Promise.reject(streamDrainingRefusal()) : this.#openings.opened(open, caller);
+  async #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
+    if (this.#isDraining) throw streamDrainingRefusal();
+    const stream = await this.#openings.opened(open, caller);
+    this.#leaveIfDraining(stream);
+    return stream;
+  }
+
+  /** The drain began while it was on its way. */
+  #leaveIfDraining(stream: HostedStream): void {
+    if (this.#isDraining) stream.tell({ kind: 'draining' });
   }
 
   /** A stream that a call beside its connection names. */
