@@ -67,6 +67,8 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #isGivenUp: boolean = false;
   #takenOverAtMs = Number.POSITIVE_INFINITY;
   readonly #replaced = new WeakSet<object>();
+  /** A process with several of its links hangs: one of them may still be closed by the next. */
+  #hasLostSeveral: boolean = false;
   /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
   #mayHaveVanished: boolean = false;
   /** A process has taken it over since it was opened. */
@@ -247,6 +249,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
     const { resumeWindowMs } = this.#weather.settings;
     const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
     if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.#mayHaveVanished = true;
+    if ((this.#links.get(host) ?? 0) > 1) this.#hasLostSeveral = true;
     this.#replaced.add(host);
     this.#leave(host);
   }
@@ -298,7 +301,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
       'stream-conflict': isOver,
       'stream-expired': isOver,
       'stream-not-found': isOver,
-      'stream-superseded': [...this.#links.values()].some((links) => links > 1),
+      'stream-superseded': this.#hasLostSeveral || [...this.#links.values()].some((links) => links > 1),
       'too-many-streams': true,
       'unknown-model': !this.isOpened,
     };
