@@ -5,6 +5,7 @@ export {
   type DecodeConfig,
   defaultDecodeConfig,
   resolveDecodeConfig,
+  sequenceTokensMax,
 } from './decode/decode-config.ts';
 export {
   type DecodeCounts,

@@ -46,3 +46,14 @@ export function cacheTokensFor(tokensRead: number, { layout, paddingTokensMin }:
   while (padded < tokensRead) padded *= 2;
   return padded;
 }
+
+/** The most tokens of a sequence whose cache fits into the memory for caches. */
+export function sequenceTokensMax({ tokenBytes, cacheBytesMax, layout, paddingTokensMin }: DecodeConfig): number {
+  if (tokenBytes === 0) return Number.POSITIVE_INFINITY;
+  const fitting = Math.floor(cacheBytesMax / tokenBytes);
+  if (layout === 'exact') return fitting;
+  if (fitting < paddingTokensMin) return 0;
+  let padded = paddingTokensMin;
+  while (padded * 2 <= fitting) padded *= 2;
+  return padded;
+}

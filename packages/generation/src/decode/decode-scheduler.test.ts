@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cacheTokensFor, type DecodeConfig, resolveDecodeConfig } from './decode-config.ts';
+import { cacheTokensFor, type DecodeConfig, resolveDecodeConfig, sequenceTokensMax } from './decode-config.ts';
 import { DecodeScheduler, type DecodeStep } from './decode-scheduler.ts';
 
 function schedulerWith(options: Partial<DecodeConfig> = {}): DecodeScheduler {
@@ -153,8 +153,8 @@ test('a prompt waits until there is memory for it, and takes that of a sequence 
 });
 
 test('the longest sequence is one whose padded cache fits', () => {
-  expect(schedulerWith({ cacheBytesMax: 300 }).tokensMax).toBe(256);
-  expect(schedulerWith({ cacheBytesMax: 300, layout: 'exact' }).tokensMax).toBe(300);
-  expect(schedulerWith({ cacheBytesMax: 10 }).tokensMax).toBe(0);
-  expect(schedulerWith({ tokenBytes: 0 }).tokensMax).toBe(Number.POSITIVE_INFINITY);
+  expect(sequenceTokensMax(resolveDecodeConfig({ tokenBytes: 1, cacheBytesMax: 300 }))).toBe(256);
+  expect(sequenceTokensMax(resolveDecodeConfig({ tokenBytes: 1, cacheBytesMax: 300, layout: 'exact' }))).toBe(300);
+  expect(sequenceTokensMax(resolveDecodeConfig({ tokenBytes: 1, cacheBytesMax: 10 }))).toBe(0);
+  expect(sequenceTokensMax(resolveDecodeConfig({ tokenBytes: 0 }))).toBe(Number.POSITIVE_INFINITY);
 });

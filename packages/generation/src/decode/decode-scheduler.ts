@@ -4,7 +4,7 @@
  * caches are full, the youngest sequence gives its own up and reads its tokens again later, with the same runs as before,
  * so that the bits of its answers do not change.
  */
-import { cacheTokensFor, type DecodeConfig } from './decode-config.ts';
+import { cacheTokensFor, type DecodeConfig, sequenceTokensMax } from './decode-config.ts';
 import { mustHold } from './must-hold.ts';
 
 export type SequenceId = number;
@@ -58,6 +58,7 @@ export interface DecodeCounts {
 
 export class DecodeScheduler {
   readonly #config: DecodeConfig;
+  readonly #tokensMax: number;
   /** Oldest first: the order in which they were added. */
   readonly #sequences = new Map<SequenceId, Sequence>();
   /** Token steps that are left of the current round. */
@@ -68,6 +69,7 @@ export class DecodeScheduler {
 
   constructor(config: DecodeConfig) {
     this.#config = config;
+    this.#tokensMax = sequenceTokensMax(config);
   }
 
   get counts(): DecodeCounts {
@@ -77,22 +79,10 @@ export class DecodeScheduler {
     return { running, waiting: size - running, cacheBytes: this.#cacheBytes, preemptions: this.#preemptions };
   }
 
-  /** The most tokens that a sequence can have: its cache would be larger than all memory for caches. */
-  get tokensMax(): number {
-    const { tokenBytes, cacheBytesMax, layout, paddingTokensMin } = this.#config;
-    if (tokenBytes === 0) return Number.POSITIVE_INFINITY;
-    const fitting = Math.floor(cacheBytesMax / tokenBytes);
-    if (layout === 'exact') return fitting;
-    if (fitting < paddingTokensMin) return 0;
-    let padded = paddingTokensMin;
-    while (padded * 2 <= fitting) padded *= 2;
-    return padded;
-  }
-
-  /** The caller has made sure that the sequence never gets more than `tokensMax` tokens. */
+  /** The caller has made sure that the sequence never gets more than `sequenceTokensMax` tokens. */
   add(id: SequenceId, promptTokens: number): void {
     mustHold(!this.#sequences.has(id), 'a sequence is added once');
-    mustHold(promptTokens >= 1 && promptTokens <= this.tokensMax, 'a prompt has tokens, and its cache fits');
+    mustHold(promptTokens >= 1 && promptTokens <= this.#tokensMax, 'a prompt has tokens, and its cache fits');
     this.#sequences.set(id, {
       id,
       promptTokens,
@@ -113,7 +103,7 @@ export class DecodeScheduler {
     const sequence = this.#mustFind(id);
     mustHold(sequence.tokensRead === sequence.tokens, 'a token is chosen after all before it were read');
     sequence.tokens += 1;
-    mustHold(sequence.tokens <= this.tokensMax, 'the cache of a sequence fits');
+    mustHold(sequence.tokens <= this.#tokensMax, 'the cache of a sequence fits');
   }
 
   /** Whether the logits of the last run of the sequence choose its next token; otherwise it reads tokens that it has. */

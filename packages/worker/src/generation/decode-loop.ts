@@ -65,12 +65,7 @@ export class DecodeLoop {
     return this.#scheduler.counts;
   }
 
-  /** The most tokens, prompt included, that a sequence may have. */
-  get tokensMax(): number {
-    return this.#scheduler.tokensMax;
-  }
-
-  /** Begins a sequence; the prompt has at least one token, and with all that will follow at most `tokensMax`. */
+  /** Begins a sequence; the prompt has at least one token, and with all that will follow at most `sequenceTokensMax`. */
   begin(prompt: readonly number[], listener: SequenceListener): DecodedSequence {
     const id = this.#nextId++;
     this.#entries.set(id, { tokens: [...prompt], tokensRead: 0, listener });

@@ -1,4 +1,4 @@
-import { DecodeScheduler, defaultDecodeConfig, ModelFileError, resolveDecodeConfig } from '@millrace/generation';
+import { defaultDecodeConfig, ModelFileError, resolveDecodeConfig, sequenceTokensMax } from '@millrace/generation';
 import { OnnxFileError } from '@millrace/onnx';
 import type { LoadSpec } from '@millrace/protocol';
 import { type Engine, type Session, UnloadableModel } from '../engine.ts';
@@ -51,7 +51,7 @@ async function mustRead(spec: LoadSpec): Promise<ReadDecoder> {
 /** The most tokens of a text: as many as the model was made for, and as the memory for caches holds. */
 function mustHaveRoom(spec: LoadSpec, { description, tensors }: ReadDecoder, cacheBytesMax: number): number {
   const tokenBytes = tokenBytesOf(tensors);
-  const { tokensMax } = new DecodeScheduler(resolveDecodeConfig({ tokenBytes, cacheBytesMax }));
+  const tokensMax = sequenceTokensMax(resolveDecodeConfig({ tokenBytes, cacheBytesMax }));
   const contextTokensMax = Math.min(description.contextTokensMax ?? contextTokensDefault, tokensMax);
   if (contextTokensMax < probeTokensMin) {
     const needed = defaultDecodeConfig.paddingTokensMin * tokenBytes;

@@ -1,11 +1,12 @@
 /** A request of Triton's generate extension: one JSON object, whose fields are inputs by name, and parameters otherwise. */
 import {
   InferenceError,
+  type JsonLimits,
   type JsonObject,
   JsonReader,
   type JsonValue,
-  parseJson,
   quote,
+  readJsonValue,
   readTensorData,
   stringifyJson,
   type Tensor,
@@ -25,12 +26,14 @@ export interface GenerateFrame {
   /** Of the header field; undefined: none. */
   readonly timeoutMs: number | undefined;
   readonly deadlineAfter: (timeoutMs: number | undefined) => number;
+  /** The body is read at once, so these bound how long that takes. */
+  readonly limits: JsonLimits;
 }
 
 /** Throws an `InferenceError` for what is malformed. */
 export function decodeGenerateRequest(frame: GenerateFrame, body: Uint8Array): InferRequest {
   const { view, model, version, caller, deadlineAfter } = frame;
-  const { id = '', parameters: nested, ...top } = objectFrom(parsed(body), 'the body');
+  const { id = '', parameters: nested, ...top } = objectFrom(parsed(body, frame.limits), 'the body');
   if (typeof id !== 'string') throw invalid('"id" must be a string');
   const fields = { ...top, ...(nested === undefined ? {} : objectFrom(nested, '"parameters"')) };
   const inputs: Tensor[] = [];
@@ -58,10 +61,14 @@ export function decodeGenerateRequest(frame: GenerateFrame, body: Uint8Array): I
   };
 }
 
-function parsed(body: Uint8Array): JsonValue {
+function parsed(body: Uint8Array, limits: JsonLimits): JsonValue {
+  const reader = new JsonReader(body, undefined, limits);
   try {
-    return parseJson(body);
+    const value = readJsonValue(reader);
+    reader.expectEnd();
+    return value;
   } catch (error) {
+    if (error instanceof InferenceError && error.code !== 'invalid-request') throw error;
     throw invalid(`failed to parse the request JSON buffer: ${(error as Error).message}`);
   }
 }

@@ -71,9 +71,11 @@ async function requestFrom(
   const view = catalogue.mustFind(model, version);
   const caller = callers.callerOf(headers, peer);
   const timeoutMs = timeoutMsFromField(headers.get(timeoutField));
-  const bytes = await body.readAll(Math.min(config.jsonBytesMax, config.bodyBytesMax));
+  const { keysMax, nameBytesMax: keyBytesMax, jsonHeadBytesMax: headBytesMax } = config;
+  const bytes = await body.readAll(Math.min(headBytesMax, config.bodyBytesMax));
+  const limits = { keysMax, keyBytesMax, headBytesMax };
   const deadlineAfter = (ms: number | undefined): number => dataPlane.deadlineAfter(ms);
-  return decodeGenerateRequest({ view, model, version, caller, timeoutMs, deadlineAfter }, bytes);
+  return decodeGenerateRequest({ view, model, version, caller, timeoutMs, deadlineAfter, limits }, bytes);
 }
 
 /** The status follows from the first answer. */

@@ -52,6 +52,15 @@ test('a generator takes lists and objects as parameters too', async () => {
   expect(Object.fromEntries(request?.target.parameters ?? [])).toEqual({ top_k: 3 });
 });
 
+test('a body of more than http.jsonHeadBytesMax is refused, and so is an object of too many keys: it is read at once', async () => {
+  const large = await generate({ text: 'a'.repeat(128 * 1024) }).reply;
+  expect(large.status).toBe(413);
+  const keys = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`k${index}`, 1]));
+  const { reply, dataPlane } = generate({ text: 'a', ...keys });
+  expect([(await reply).status, (await reply).text()]).toEqual([413, expect.stringContaining('256')]);
+  expect(dataPlane.requests).toEqual([]);
+});
+
 test.each([
   ['{', 400, /failed to parse the request JSON buffer/],
   ['[]', 400, /the body must be a JSON object/],

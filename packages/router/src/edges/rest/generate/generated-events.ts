@@ -4,10 +4,8 @@ import type { DataPlane, InferAnswer, InferRequest } from '../../../data-plane/i
 import type { InferStream, StreamInput, StreamOutput } from '../../../data-plane/streams/infer-stream.ts';
 import { encodeGenerated, errorEvent, generatedEvent } from './encode-response.ts';
 
-/** Answers on their way: enough that a worker does not wait for each of them to be sent. */
-const answersAheadMax = 8;
 const limits = { requestsMax: 1, slotWaitRequestsMax: 1, slotWaitBytesMax: 0 };
-/** At most `answersAheadMax` answers wait. */
+/** One answer waits, as that to a unary request does: the next is asked for when it was taken. */
 const uncounted = { hasRoomToKeep: () => true, count: () => {}, give: () => {} };
 
 export class GeneratedEvents implements AsyncIterable<Uint8Array> {
@@ -30,7 +28,7 @@ export class GeneratedEvents implements AsyncIterable<Uint8Array> {
       this.#stream.cancel(reason);
       this.#end();
     });
-    this.#stream.grant(answersAheadMax);
+    this.#stream.grant(1);
     this.#stream.input({ request: () => request, onDone: () => {} });
     this.#stream.endInput();
   }
