@@ -1,32 +1,21 @@
 /** Durable streams as server-sent events, against a loop in fastify that writes the same events. */
 import { rmSync } from 'node:fs';
-import {
-  benchServer,
-  type Contestant,
-  millraceServing,
-  type RunningContestant,
-  startContestants,
-  stopContestants,
-} from '../contestant.ts';
+import { type RunningContestant, startContestants, stopContestants } from '../contestant.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { chunkOutput, generateJson, httpStreamPath, lastOutput, outputEvent } from '../stream-messages.ts';
 import { streamRepository } from '../stream-repository.ts';
 import { ratioGoals } from './grpc-load.ts';
-import { type MeasuredOutputs, measureOutputs, warmUpOutputs } from './stream-outputs.ts';
+import {
+  journaled,
+  type MeasuredOutputs,
+  measureOutputs,
+  streamContestants,
+  unjournaled,
+  warmUpOutputs,
+} from './stream-outputs.ts';
 
 const count = 20_000;
 const baseline = 'fastify';
-const journaled = 'millrace, durability process';
-const unjournaled = 'millrace, durability none';
-
-function contestantsOn(repository: string): readonly Contestant[] {
-  const { command, listening } = millraceServing(repository, 'inline');
-  return [
-    benchServer(baseline, 'fastify-events'),
-    { name: journaled, command: [...command, '--stream-durability', 'process'], listening },
-    { name: unjournaled, command: [...command, '--stream-durability', 'none'], listening },
-  ];
-}
 
 /** The events with outputs have the same bytes, whoever sends them. */
 async function checkEvents({ name, port }: RunningContestant): Promise<void> {
@@ -51,7 +40,7 @@ export const streamEventsScenario: Scenario = {
   goals: ratioGoals('without a journal at least as fast as a loop in fastify', 1, unjournaled, baseline, 'output'),
   open: async (options) => {
     const repository = streamRepository();
-    const servers = await startContestants(contestantsOn(repository));
+    const servers = await startContestants(streamContestants(baseline, 'fastify-events', repository));
     const load = (server: RunningContestant, seconds: number): Promise<MeasuredOutputs> =>
       measureOutputs(server, server.name, 'load/event-load', [
         ...['--seconds', String(seconds), '--count', String(count)],

@@ -1,8 +1,21 @@
 /** What the scenarios of durable streams have in common: a load that counts outputs, and a warm-up by their number. */
-import type { RunningContestant } from '../contestant.ts';
+import { benchServer, type Contestant, millraceServing, type RunningContestant } from '../contestant.ts';
 import { withProcessorMicros } from '../processor-time.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample } from '../scenario.ts';
+
+export const journaled = 'millrace, durability process';
+export const unjournaled = 'millrace, durability none';
+
+/** A server that has no journal, and ours with and without one. */
+export function streamContestants(baseline: string, program: string, repository: string): readonly Contestant[] {
+  const { command, listening } = millraceServing(repository, 'inline');
+  return [
+    benchServer(baseline, program),
+    { name: journaled, command: [...command, '--stream-durability', 'process'], listening },
+    { name: unjournaled, command: [...command, '--stream-durability', 'none'], listening },
+  ];
+}
 
 export interface MeasuredOutputs {
   readonly outputs: number;

@@ -1,13 +1,6 @@
 /** Durable streams with and without a journal, against streams by grpc-js that have none. */
 import { rmSync } from 'node:fs';
-import {
-  benchServer,
-  type Contestant,
-  millraceServing,
-  type RunningContestant,
-  startContestants,
-  stopContestants,
-} from '../contestant.ts';
+import { type RunningContestant, startContestants, stopContestants } from '../contestant.ts';
 import { callOnce } from '../load/grpc-call.ts';
 import type { Goal, Sample, Scenario } from '../scenario.ts';
 import {
@@ -20,7 +13,14 @@ import {
 } from '../stream-messages.ts';
 import { streamRepository } from '../stream-repository.ts';
 import { ratioGoals } from './grpc-load.ts';
-import { type MeasuredOutputs, measureOutputs, warmUpOutputs } from './stream-outputs.ts';
+import {
+  journaled,
+  type MeasuredOutputs,
+  measureOutputs,
+  streamContestants,
+  unjournaled,
+  warmUpOutputs,
+} from './stream-outputs.ts';
 
 const count = 20_000;
 const ahead = 32;
@@ -35,20 +35,9 @@ const forms: readonly Form[] = [
   { name: 'an output for each input', ahead },
 ];
 const baseline = 'grpc-js without a journal';
-const journaled = 'millrace, durability process';
-const unjournaled = 'millrace, durability none';
 
 function figureName(contestant: string, form: Form): string {
   return `${contestant}, ${form.name}`;
-}
-
-function contestantsOn(repository: string): readonly Contestant[] {
-  const { command, listening } = millraceServing(repository, 'inline');
-  return [
-    benchServer(baseline, 'grpc-js-streams'),
-    { name: journaled, command: [...command, '--stream-durability', 'process'], listening },
-    { name: unjournaled, command: [...command, '--stream-durability', 'none'], listening },
-  ];
 }
 
 /** The outputs of every contestant have the same bytes. */
@@ -92,7 +81,7 @@ export const streamsScenario: Scenario = {
   goals: forms.flatMap(goalsOf),
   open: async (options) => {
     const repository = streamRepository();
-    const servers = await startContestants(contestantsOn(repository));
+    const servers = await startContestants(streamContestants(baseline, 'grpc-js-streams', repository));
     const load = (server: RunningContestant, form: Form, seconds: number): Promise<MeasuredOutputs> =>
       measureOutputs(server, figureName(server.name, form), 'load/stream-load', [
         ...['--seconds', String(seconds), '--count', String(count), '--ahead', String(form.ahead)],

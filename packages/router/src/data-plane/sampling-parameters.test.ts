@@ -1,6 +1,6 @@
 import { encodeBytesElements, type Tensor, takeBytesElements } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { withSamplingParameters } from './sampling-parameters.ts';
+import { samplingParametersBytesMax, withSamplingParameters } from './sampling-parameters.ts';
 
 function input(name: string, text: string): Tensor {
   return { name, datatype: 'BYTES', shape: [1], data: encodeBytesElements([text]) };
@@ -34,4 +34,11 @@ test('what the caller sent as the input counts more', () => {
 test.each(['warm', '[1]', ''])('an input that is no object (%j) is left to the generator', (given) => {
   const inputs = [text, input('sampling_parameters', given)];
   expect(withSamplingParameters(inputs, { seed: 9 })).toBe(inputs);
+});
+
+test('an input above samplingParametersBytesMax is refused before it is read, with and without parameters', () => {
+  const large = input('sampling_parameters', ' '.repeat(samplingParametersBytesMax));
+  for (const parameters of [{}, { seed: 9 }]) {
+    expect(() => withSamplingParameters([text, large], parameters)).toThrow(/16388 bytes, more than the 16384 allowed/);
+  }
 });

@@ -176,9 +176,8 @@ export interface Extension {
 }
 
 function forGenerator(request: InferRequest): InferRequest {
-  const { parameters } = request.target;
-  if (parameters.size === 0) return request;
-  return { ...request, inputs: withSamplingParameters(request.inputs, Object.fromEntries(parameters)) };
+  const inputs = withSamplingParameters(request.inputs, Object.fromEntries(request.target.parameters));
+  return inputs === request.inputs ? request : { ...request, inputs };
 }
 
 function refusal(request: InferRequest, message: string): InferenceError {
