@@ -4,6 +4,7 @@ import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } fr
 import type { Statistics } from '@millrace/router';
 import {
   CallerRule,
+  contractServices,
   createGrpcEdge,
   createRestEdge,
   createSseEdge,
@@ -239,11 +240,26 @@ function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHand
 }
 
 function grpcEdge(parts: EdgeParts, streams: StreamGateway): GrpcEdge {
+  const { assembly, callers, config, slices, onError } = parts;
   return createGrpcEdge({
     ...edgeBase(parts),
     streams,
-    added: [new StreamService({ gateway: streams, callers: parts.callers }), ...(parts.management?.services ?? [])],
-    limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
+    added: [
+      new StreamService({ gateway: streams, callers }),
+      ...contractServices({
+        gateway: streams,
+        dataPlane: assembly.dataPlane.inference,
+        catalogue: assembly.catalogue,
+        viewOf: (model, modelVersion) => assembly.models.takeModel(model, modelVersion)?.view,
+        callers,
+        slices,
+        clock: systemClock,
+        defaultContext: config.streams.defaultContext,
+        onError,
+      }),
+      ...(parts.management?.services ?? []),
+    ],
+    limits: { inputsMax: config.http.inputsMax, jsonBytesMax: config.http.jsonBytesMax },
   });
 }
 

@@ -21,6 +21,7 @@ export { CallerRule } from './edges/caller.ts';
 export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './edges/gate/gate.ts';
 export type { AddedService } from './edges/grpc/added-service.ts';
+export { contractServices } from './edges/grpc/contracts/contract-services.ts';
 export { createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
 export { StreamService } from './edges/grpc/stream-service.ts';
 export { type ManagementOptions, managementLimits } from './edges/management/config.ts';

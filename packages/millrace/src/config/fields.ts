@@ -10,6 +10,7 @@ import {
   byteSize,
   type ConfigField,
   choice,
+  contextName,
   fieldName,
   file,
   folder,
@@ -506,6 +507,12 @@ export const fields = {
     }),
   },
   streams: {
+    defaultContext: contextName({
+      flag: 'default-context',
+      description:
+        'The context of calls of `inference.v1` and `realtime.inference` that name none: a model, model:version or model@label; empty: they must name one.',
+      default: 'storyteller',
+    }),
     durability: choice({
       flag: 'stream-durability',
       description:
