@@ -13,7 +13,7 @@ import { StreamHoldings } from './stream-holdings.ts';
 import { StreamHost } from './stream-host.ts';
 import type { StreamOpeningsParts } from './stream-hosting.ts';
 import { StreamModel } from './stream-model.ts';
-import type { StreamPin } from './stream-models.ts';
+import { replacedFiles, type StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
 
@@ -109,7 +109,8 @@ interface HostOptions {
 
 function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, inputBytes = 0 }: HostOptions = {}) {
   const model = new SummingModel();
-  const pins = { held: 0, digest, exactness: undefined as Exactness | undefined, retire: () => {} };
+  const exactness = undefined as Exactness | undefined;
+  const pins = { held: 0, digest, exactness, hasOtherFiles: false, retire: () => {} };
   const pin = async (onRetired: () => void): Promise<StreamPin> => {
     pins.held += 1;
     pins.retire = onRetired;
@@ -117,7 +118,8 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
       pins.held -= 1;
     };
     const { digest: found, exactness } = pins;
-    return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: found, exactness, release };
+    const source = { isUnchanged: async () => !pins.hasOtherFiles };
+    return { model: new StreamModel(summing), revision: { key: 'sum:1', source }, digest: found, exactness, release };
   };
   const alarms: (() => void)[] = [];
   /** Steps that wait for the model to be served. */
@@ -404,6 +406,7 @@ test('the models of streams that an earlier process left are known before the st
 test('a stream whose model has other files, or none, ends with the reason', async () => {
   for (const [digest, code] of [
     ['files-2', 'model-changed'],
+    [replacedFiles, 'model-changed'],
     ['', 'model-unloaded'],
   ] as const) {
     const journal = openMemoryJournal();
@@ -412,6 +415,17 @@ test('a stream whose model has other files, or none, ends with the reason', asyn
     const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
     await settle();
     expect(said.slice(-2)).toEqual([`ended failed ${code}`, 'closed']);
+  }
+});
+
+test('a stream on files that were replaced before it opened is not resumed on any others, replaced as well or not', async () => {
+  for (const digest of [replacedFiles, 'files-2']) {
+    const journal = openMemoryJournal();
+    clientOf(hostOn(journal, replacedFiles).host, { streamId: 'a-stream' });
+    await settle();
+    const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
+    await settle();
+    expect(said.slice(-2)).toEqual(['ended failed model-changed', 'closed']);
   }
 });
 
@@ -626,6 +640,37 @@ test('a step that is cancelled waits for its model no longer', async () => {
   link.cancel({ kind: 'cancel', reason: '' });
   await settle();
   expect([model.asked.length, waits.size]).toEqual([0, 0]);
+});
+
+test.each(['model-not-ready', 'unknown-model'] as const)(
+  'a step whose model is not in memory (%s), and has other files by now, ends the stream',
+  async (code) => {
+    const { host, model, pins } = hostOn();
+    model.isHeld = true;
+    const { link, said } = clientOf(host, {});
+    link.input(input(1, 7));
+    await settle();
+    pins.hasOtherFiles = true;
+    model.asked.shift()?.reject(new InferenceError(code, 'the model is not loaded'));
+    await settle();
+    expect(said.slice(-2)).toEqual(['ended failed model-changed', 'closed']);
+    expect(pins.held).toBe(0);
+  },
+);
+
+test('a step that is refused for want of room waits, whatever files there are: a worker has its model', async () => {
+  const { host, model, pins, alarms } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  pins.hasOtherFiles = true;
+  model.asked.shift()?.reject(new InferenceError('model-full', 'the queue is full'));
+  await settle();
+  model.isHeld = false;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
 });
 
 test('a step of a version that has lost its workers is asked again', async () => {

@@ -18,7 +18,7 @@ import {
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
-import type { StreamPin } from './stream-models.ts';
+import { hasSameFiles, type StreamPin } from './stream-models.ts';
 import { memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -171,7 +171,7 @@ export class StreamOpenings {
       }
       const last = log.base + log.entries.length;
       const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
-      const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
+      const isChanged = pin !== undefined && !hasSameFiles(opening.modelDigest, pin.digest);
       if (!hasEnded && (pin === undefined || isChanged)) {
         const code = isChanged ? 'model-changed' : 'model-unloaded';
         const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
