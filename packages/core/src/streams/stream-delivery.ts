@@ -46,6 +46,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   /** Outputs that may be made now, beyond those that are numbered. */
   get room(): number {
+    if (this.#records.isScarce) return 0;
     return this.#link?.roomFor(this.#config.retainedOutputsMax, this.#retainedBytesMax) ?? 0;
   }
 
@@ -127,7 +128,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   get #retainedBytesMax(): number {
     const { retainedBytesMax, scarceBytesMax } = this.#config;
-    return this.isScarce ? Math.min(retainedBytesMax, scarceBytesMax) : retainedBytesMax;
+    return this.isScarce || this.#records.isScarce ? Math.min(retainedBytesMax, scarceBytesMax) : retainedBytesMax;
   }
 
   #sendOpened(link: StreamLink<Payload>, inputCredit: FlowCredit): void {

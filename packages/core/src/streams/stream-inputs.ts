@@ -9,6 +9,7 @@ import type { AppliedInputs, StreamRecords } from './stream-records.ts';
 
 export class StreamInputs<Payload extends SizedPayload> {
   readonly window: ReorderWindow<Payload>;
+  /** Of memory. */
   isScarce: boolean = false;
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
@@ -37,9 +38,9 @@ export class StreamInputs<Payload extends SizedPayload> {
     return this.#finishedInput >= this.#lastInput;
   }
 
-  /** What a client may send after the highest durable input; while memory is scarce no more than it was told before. */
+  /** What a client may send after the highest durable input; while memory or journal is scarce no more than it was told before. */
   get credit(): FlowCredit {
-    if (this.isScarce) return this.#records.acceptance.toldCredit;
+    if (this.isScarce || this.#records.isScarce) return this.#records.acceptance.toldCredit;
     return this.#records.acceptance.creditOf(this.#finishedInput, this.#pending.bytes);
   }
 
@@ -60,6 +61,7 @@ export class StreamInputs<Payload extends SizedPayload> {
 
   /** Applies inputs in order, as far as there is room among the pending ones. */
   apply(): void {
+    if (this.#records.isScarce) return;
     const { pendingInputsMax, pendingBytesMax } = this.#config;
     const pending = this.#pending;
     for (let next = this.window.peek(); next !== undefined; next = this.window.peek()) {

@@ -31,6 +31,8 @@ export class StreamRecords<Payload extends SizedPayload> {
   readonly acceptance: InputAcceptance;
   readonly outputs: OutputLog<Payload>;
   readonly clock: CheckpointClock;
+  /** The journal has little room for the stream. */
+  isScarce: boolean = false;
   readonly #opening: OpeningEntry<Payload>;
   readonly #log: LogAccount<Payload>;
   readonly #act: (action: StreamMachineAction<Payload>) => void;
@@ -100,7 +102,8 @@ export class StreamRecords<Payload extends SizedPayload> {
   }
 
   checkpointIfDue(applied: AppliedInputs<Payload>, nowMs: number): void {
-    if (this.clock.isDue(nowMs) || this.#isStale(applied)) this.checkpoint(applied);
+    const isDue = this.clock.isDue(nowMs) && !this.isScarce;
+    if (isDue || this.#isStale(applied)) this.checkpoint(applied);
   }
 
   /** A checkpoint counts the outputs of one unfinished input, so there is none while answered inputs are run again. */
@@ -129,6 +132,6 @@ export class StreamRecords<Payload extends SizedPayload> {
     const entries = 2 + this.outputs.retainedCount + pending.all.length;
     const fixedBytes = (state?.byteLength ?? 0) + this.#opening.payload.byteLength;
     const bytes = fixedBytes + this.outputs.retainedBytes + pending.bytes + entries * streamEntryOverheadBytes;
-    return this.#log.isStale(bytes, entries);
+    return this.#log.isStale(bytes, entries, this.isScarce);
   }
 }

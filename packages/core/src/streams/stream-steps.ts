@@ -14,6 +14,8 @@ export interface StepSurroundings<Payload> {
   act(action: StreamMachineAction<Payload>): void;
   /** Outputs that may be made now, beyond those that are numbered. */
   room(): number;
+  /** Whether the journal has little room: outputs wait. */
+  isHeldBack(): boolean;
   /** Numbers the output and has it journaled; its sequence. */
   give(input: number, payload: Payload | undefined, isLast: boolean): number;
   /** The output of this number as it was journaled, if that is still known. */
@@ -48,6 +50,13 @@ export class StreamSteps<Payload extends SizedPayload> {
     return count;
   }
 
+  /** Payloads of outputs that wait to be given. */
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const { held } of this.pending.all) for (const { payload } of held) bytes += payload?.byteLength ?? 0;
+    return bytes;
+  }
+
   /** Begins steps as far as the client has room for outputs. */
   begin(): void {
     const room = this.#surroundings.room();
@@ -70,8 +79,10 @@ export class StreamSteps<Payload extends SizedPayload> {
   takeOutput(event: StreamMachineEvent<Payload> & { kind: 'step-output' }): StreamError | undefined {
     const input = this.pending.take(event.step);
     if (input === undefined || input.isClosed) return undefined;
-    if (this.#config.model === 'decoupled') return this.#give(input, event.payload, event.isLast);
-    input.held.push({ payload: event.payload, isLast: false });
+    const isDecoupled = this.#config.model === 'decoupled';
+    if (isDecoupled && input.held.length === 0 && !this.#surroundings.isHeldBack())
+      return this.#give(input, event.payload, event.isLast);
+    input.held.push({ payload: event.payload, isLast: isDecoupled && event.isLast });
     return undefined;
   }
 
@@ -86,7 +97,13 @@ export class StreamSteps<Payload extends SizedPayload> {
 
   /** Answers the oldest inputs as far as their steps are done. */
   settle(): StreamError | undefined {
+    const isHeldBack = this.#surroundings.isHeldBack();
+    if (!isHeldBack && this.#config.model === 'decoupled') {
+      const error = this.#giveHeld();
+      if (error !== undefined) return error;
+    }
     for (let head = this.pending.head; head?.isDone === true; head = this.pending.head) {
+      if (isHeldBack && !head.isAnswered && head.entry.payload !== undefined) return undefined;
       // A dropped input gets an output as well, although no step had to wait for room.
       if (head.entry.isDropped && !head.isAnswered && this.#surroundings.room() < 1) return undefined;
       const error = this.#answer(head);
@@ -162,6 +179,19 @@ export class StreamSteps<Payload extends SizedPayload> {
     // Nothing is known of outputs before the first.
     const fitting = outputBytesMax === 0 ? 0 : Math.floor(outputsAheadBytes / outputBytesMax);
     return Math.min(outputsAheadMax, Math.max(outputsAheadMin, fitting));
+  }
+
+  /** Outputs of a decoupled step that came while the journal was scarce. */
+  #giveHeld(): StreamError | undefined {
+    const head = this.pending.head;
+    if (head === undefined || head.held.length === 0) return undefined;
+    const { held } = head;
+    head.held = [];
+    for (const { payload, isLast } of held) {
+      const error = this.#give(head, payload, isLast);
+      if (error !== undefined) return error;
+    }
+    return undefined;
   }
 
   #answer(input: UnansweredInput<Payload>): StreamError | undefined {

@@ -2,6 +2,7 @@
 import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
 import type { FenceListener, StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
+import type { JournalPauses, PausedStream } from './journal-pauses.ts';
 import { appendRefusalFrom } from './stream-refusals.ts';
 
 type AppendRefused = StreamMachineEvent<Uint8Array> & { kind: 'append-refused' };
@@ -10,9 +11,14 @@ export interface AppendListener {
   tell(event: StreamMachineEvent<Uint8Array>): void;
 }
 
-export class LogAppends implements FenceListener {
+/** A stream that waits for its share goes on when it has so much. */
+const roomyBytes = 16 * 1024;
+
+export class LogAppends implements FenceListener, PausedStream {
   readonly #log: StreamLog;
   readonly #listener: AppendListener;
+  readonly #pauses: JournalPauses;
+  #isPaused: boolean = false;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
   #unsent: StreamEntry<Uint8Array>[] = [];
   #unsentFrom = 0;
@@ -21,14 +27,36 @@ export class LogAppends implements FenceListener {
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
 
-  constructor(log: StreamLog, listener: AppendListener) {
+  constructor(log: StreamLog, listener: AppendListener, pauses: JournalPauses) {
     this.#log = log;
     this.#listener = listener;
+    this.#pauses = pauses;
     log.tellWhenFenced(this);
   }
 
   onFenced(): void {
     this.#listener.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom });
+  }
+
+  /** Before the machine decides what to append. True: its owner has its share of the journal, which it is to be told. */
+  runsOutOfShare(): boolean {
+    if (this.#isPaused || this.#log.hasShareFor(0)) return false;
+    this.#isPaused = true;
+    this.#pauses.add(this);
+    return true;
+  }
+
+  lookForShare(): void {
+    if (!this.#log.hasShareFor(roomyBytes)) return;
+    this.end();
+    this.#listener.tell({ kind: 'journal', isScarce: false });
+  }
+
+  /** Nothing is appended any more, or there is room again. */
+  end(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#pauses.remove(this);
   }
 
   add(number: number, entry: StreamEntry<Uint8Array>): void {
@@ -38,6 +66,7 @@ export class LogAppends implements FenceListener {
 
   flush(): void {
     const isEnding = this.#unsent.at(-1)?.kind === 'ending';
+    const isCheckpoint = this.#isPaused && this.#unsent.every(({ kind }) => kind === 'checkpoint');
     // A full log takes an ending after it has refused what stands before it: so it waits for that.
     const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
     if (mustWait || this.#unsent.length === 0) return;
@@ -46,7 +75,7 @@ export class LogAppends implements FenceListener {
     this.#unsent = [];
     this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
-    this.#log.append(entries.map(encodeEntry), { isEnding }).then(
+    this.#log.append(entries.map(encodeEntry), { isEnding, isCheckpoint }).then(
       (number) => {
         this.#inFlight -= 1;
         this.#listener.tell({ kind: 'committed', number });

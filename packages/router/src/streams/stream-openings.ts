@@ -94,6 +94,7 @@ export class StreamOpenings {
         expectedEpoch,
         expiresAtMs: expiresAtMs + settings.resumeWindowMs,
         tag,
+        account: caller,
       });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
