@@ -10,11 +10,14 @@ export interface AppendListener {
   tell(event: StreamMachineEvent<Uint8Array>): void;
 }
 
+/** Of streams that have nothing to append: most are idle. */
+const none: never[] = [];
+
 export class LogAppends implements FenceListener {
   readonly #log: StreamLog;
   readonly #listener: AppendListener;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
-  #unsent: StreamEntry<Uint8Array>[] = [];
+  #unsent: StreamEntry<Uint8Array>[] = none;
   #unsentFrom = 0;
   /** The first append that the log refused, until the machine is told. */
   #refusal: AppendRefused | undefined;
@@ -32,8 +35,10 @@ export class LogAppends implements FenceListener {
   }
 
   add(number: number, entry: StreamEntry<Uint8Array>): void {
-    if (this.#unsent.length === 0) this.#unsentFrom = number;
-    this.#unsent.push(entry);
+    if (this.#unsent.length === 0) {
+      this.#unsentFrom = number;
+      this.#unsent = [entry];
+    } else this.#unsent.push(entry);
   }
 
   flush(): void {
@@ -43,7 +48,7 @@ export class LogAppends implements FenceListener {
     if (mustWait || this.#unsent.length === 0) return;
     const entries = this.#unsent;
     const from = this.#unsentFrom;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
     this.#log.append(entries.map(encodeEntry), { isEnding }).then(
@@ -65,7 +70,7 @@ export class LogAppends implements FenceListener {
     const refusal = this.#refusal;
     if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
     this.#refusal = undefined;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#listener.tell(refusal);
   }
 }
