@@ -1,34 +1,25 @@
 /** What the clients of one stream are sent: the link that counts, its frames in order, outputs that are kept for it. */
+import type { MachineActions } from './machine-actions.ts';
 import type { EndingEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
 import { StreamLink } from './stream-link.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
-import type {
-  FlowCredit,
-  LinkFrame,
-  LinkId,
-  StreamMachineAction,
-  StreamMachineEvent,
-} from './stream-machine-events.ts';
+import type { FlowCredit, LinkFrame, LinkId, StreamMachineEvent } from './stream-machine-events.ts';
 import type { StreamRecords } from './stream-records.ts';
 
 export class StreamDelivery<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
-  readonly #act: (action: StreamMachineAction<Payload>) => void;
+  readonly #actions: MachineActions<Payload>;
   /** The current link, or the last one while there is none: its credit still holds. */
   #link: StreamLink<Payload> | undefined;
   #isAttached: boolean = false;
   isScarce: boolean = false;
 
-  constructor(
-    config: StreamMachineConfig,
-    records: StreamRecords<Payload>,
-    act: (action: StreamMachineAction<Payload>) => void,
-  ) {
+  constructor(config: StreamMachineConfig, records: StreamRecords<Payload>, actions: MachineActions<Payload>) {
     this.#config = config;
     this.#records = records;
-    this.#act = act;
+    this.#actions = actions;
   }
 
   get isAttached(): boolean {
@@ -54,7 +45,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   attach(event: StreamMachineEvent<Payload> & { kind: 'attached' }): void {
     const error = this.#resumeError(event.resumeAfter);
     if (error !== undefined) {
-      this.#act({ kind: 'close-link', link: event.link, error });
+      this.#actions.push({ kind: 'close-link', link: event.link, error });
       return;
     }
     this.close(streamError('stream-superseded', 'another client has resumed this stream'));
@@ -72,7 +63,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   close(error: StreamError): void {
     if (!this.#isAttached || this.#link === undefined) return;
     this.#isAttached = false;
-    this.#act({ kind: 'close-link', link: this.#link.id, error });
+    this.#actions.push({ kind: 'close-link', link: this.#link.id, error });
   }
 
   acknowledge({ link: from, output, credit }: StreamMachineEvent<Payload> & { kind: 'acknowledged' }): void {
@@ -139,7 +130,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   }
 
   #send(frame: LinkFrame<Payload>): void {
-    this.#act({ kind: 'send', link: (this.#link as StreamLink<Payload>).id, frame });
+    this.#actions.push({ kind: 'send', link: (this.#link as StreamLink<Payload>).id, frame });
   }
 
   #resumeError(resumeAfter: number): StreamError | undefined {

@@ -6,7 +6,8 @@
  */
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
-import { type RestoredStream, replayedOutputs, restoredStreamFrom } from './restored-stream.ts';
+import { MachineActions } from './machine-actions.ts';
+import { type RestoredStream, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
 import {
   type EndingEntry,
@@ -44,7 +45,6 @@ export interface StreamMachineCounts {
 
 /** How long a stream that has ended stays in memory without a client: one that lost its connection comes back soon. */
 const endedStayMs = 1000;
-const nothingToDo: readonly never[] = Object.freeze([]);
 
 export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
@@ -54,14 +54,13 @@ export class StreamMachine<Payload extends SizedPayload> {
   readonly #steps: StreamSteps<Payload>;
   readonly #delivery: StreamDelivery<Payload>;
   readonly #wakeUp = new WakeUp();
-  #actions: StreamMachineAction<Payload>[] = [];
+  readonly #actions = new MachineActions<Payload>();
   /** Since when it has work that the journal has no room for; Infinity: it does not wait for that. */
   #heldBackSince = Number.POSITIVE_INFINITY;
   /** Events were recorded whose consequences are not decided yet. */
   #isBehind: boolean = false;
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
-  #nowMs: number;
   #ending: EndingEntry | undefined;
   #endingNumber = Number.POSITIVE_INFINITY;
   #isLeaving: boolean = false;
@@ -80,33 +79,11 @@ export class StreamMachine<Payload extends SizedPayload> {
   ) {
     this.#config = config;
     this.#opening = stream.opening;
-    const act = (action: StreamMachineAction<Payload>): void => void this.#actions.push(action);
-    const records = new StreamRecords(config, stream, log, act);
-    this.#records = records;
-    this.#delivery = new StreamDelivery(config, records, act);
     this.#idleSince = nowMs;
-    this.#nowMs = nowMs;
-    const replayed = replayedOutputs(stream);
-    this.#steps = new StreamSteps(
-      config,
-      {
-        act,
-        room: () => this.#delivery.room,
-        isHeldBack: () => records.isScarce,
-        give: (input, payload, isLast) => records.appendOutput(input, payload, isLast),
-        takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed?.get(sequence),
-        isSame,
-        noteFinished: (input) => {
-          this.#inputs.noteFinished(input.entry.sequence);
-          records.clock.noteFinished(this.#nowMs);
-          if (replayed === undefined) return;
-          for (let index = 0; index < input.outputs && replayed.size > 0; index++) {
-            replayed.delete(input.firstOutput + index);
-          }
-        },
-      },
-      stream.state,
-    );
+    const records = new StreamRecords(config, stream, log, this.#actions, nowMs);
+    this.#records = records;
+    this.#delivery = new StreamDelivery(config, records, this.#actions);
+    this.#steps = new StreamSteps({ config, records, client: this.#delivery, actions: this.#actions, isSame }, stream);
     this.#inputs = new StreamInputs(config, stream, records, this.#steps.pending);
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
@@ -148,7 +125,7 @@ export class StreamMachine<Payload extends SizedPayload> {
 
   /** Records what happened; what follows from it is decided in `takeActions`, once for all events before it. */
   handle(event: StreamMachineEvent<Payload>, nowMs: number): void {
-    this.#nowMs = nowMs;
+    this.#records.clock.nowMs = nowMs;
     // First, so that what has expired is over whether or not a timer has fired.
     this.#expire();
     if (this.#over === undefined) {
@@ -165,10 +142,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       this.#isBehind = false;
       if (this.#over === undefined) this.#proceed();
     }
-    const taken = this.#actions;
-    if (taken.length === 0) return nothingToDo;
-    this.#actions = [];
-    return taken;
+    return this.#actions.take();
   }
 
   /** The highest input that is durable. */
@@ -294,6 +268,10 @@ export class StreamMachine<Payload extends SizedPayload> {
     }
   }
 
+  get #nowMs(): number {
+    return this.#records.clock.nowMs;
+  }
+
   /** A link that was superseded or closed is not heard any more. */
   #isHeard(link: LinkId | undefined): boolean {
     return link === undefined || this.#delivery.isCurrent(link);
@@ -338,7 +316,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     this.#failIf(this.#steps.settle());
     if (this.#ending !== undefined) return;
     this.#steps.begin();
-    this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state), this.#nowMs);
+    this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state));
   }
 
   #commit(number: number): void {

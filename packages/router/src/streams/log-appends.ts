@@ -11,6 +11,9 @@ export interface AppendListener {
   tell(event: StreamMachineEvent<Uint8Array>): void;
 }
 
+/** Of streams that have nothing to append: most are idle. */
+const none: never[] = [];
+
 /** A stream that waits for its share goes on when it has so much. */
 const roomyBytes = 16 * 1024;
 
@@ -20,7 +23,7 @@ export class LogAppends implements FenceListener, PausedStream {
   readonly #pauses: JournalPauses;
   #isPaused: boolean = false;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
-  #unsent: StreamEntry<Uint8Array>[] = [];
+  #unsent: StreamEntry<Uint8Array>[] = none;
   #unsentFrom = 0;
   /** The first append that the log refused, until the machine is told. */
   #refusal: AppendRefused | undefined;
@@ -60,8 +63,10 @@ export class LogAppends implements FenceListener, PausedStream {
   }
 
   add(number: number, entry: StreamEntry<Uint8Array>): void {
-    if (this.#unsent.length === 0) this.#unsentFrom = number;
-    this.#unsent.push(entry);
+    if (this.#unsent.length === 0) {
+      this.#unsentFrom = number;
+      this.#unsent = [entry];
+    } else this.#unsent.push(entry);
   }
 
   flush(): void {
@@ -72,7 +77,7 @@ export class LogAppends implements FenceListener, PausedStream {
     if (mustWait || this.#unsent.length === 0) return;
     const entries = this.#unsent;
     const from = this.#unsentFrom;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
     this.#log.append(entries.map(encodeEntry), { isEnding, isCheckpoint }).then(
@@ -94,7 +99,7 @@ export class LogAppends implements FenceListener, PausedStream {
     const refusal = this.#refusal;
     if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
     this.#refusal = undefined;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#listener.tell(refusal);
   }
 }
