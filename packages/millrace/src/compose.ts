@@ -78,6 +78,8 @@ async function startOn(
     listener: watch,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     heldFolder: supervision?.folder,
+    isRestart: (supervision?.restarts ?? 0) > 0,
+    onStateLost: (reason) => logger.warn({ reason }, 'explicit loads and labels of the router before are lost'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
     onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
@@ -107,6 +109,7 @@ async function startOn(
     onProbed: exactnessLog(logger),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
+    readings: assembly.readings,
   });
   components.add({ close: () => streams.journal.close() });
   streamMetrics.show(streams.host, streams.journal);

@@ -21,7 +21,7 @@ import {
   openMemoryJournal,
   StoreError,
 } from '@millrace/store';
-import { contentOf, FileDigests } from '@millrace/worker/content';
+import { contentOf, FileDigests, type LastingDigests } from '@millrace/worker/content';
 import type { Assembly } from './assemble.ts';
 import type { Config } from './config/fields.ts';
 
@@ -36,6 +36,8 @@ export interface StreamsParts {
   /** A private folder that outlives this process; undefined: nobody would look into it after this process. */
   readonly lastingFolder: string | undefined;
   readonly temporaryFolder: string | undefined;
+  /** Keeps digests of model files for the next router. */
+  readonly readings?: LastingDigests;
 }
 
 export interface Streams {
@@ -50,7 +52,7 @@ export function openStreams(parts: StreamsParts): Streams {
   const { streams, store } = config;
   const folder = store.path !== '' ? join(store.path, 'journal') : lastingFolder && join(lastingFolder, 'journal');
   const journal = new LazyJournal(() => openJournal(streams, folder, temporaryFolder));
-  const digests = new FileDigests();
+  const digests = new FileDigests(undefined, undefined, parts.readings);
   const host = new StreamHost({
     journal,
     models: new LiveStreamModels({

@@ -45,6 +45,7 @@ export { createWebSocketEdge } from './edges/websocket/edge.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
 export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';
+export { fingerprintOfFolder } from './life-cycle/reading/fingerprint.ts';
 export { repositoryFiles } from './life-cycle/reading/repository-files.ts';
 export type { RepositorySource } from './life-cycle/reading/repository-source.ts';
 export type { DrivenKeeper } from './life-cycle/revisions/keeper-loop.ts';
