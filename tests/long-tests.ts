@@ -38,6 +38,7 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/end-to-end/path-redaction.test.ts': 'packages/router/src/catalogue/path-redaction.test.ts',
   'tests/end-to-end/pipeline-attacks.test.ts': 'tests/end-to-end/pipelines.test.ts',
   'tests/end-to-end/pipeline-reload.test.ts': 'tests/end-to-end/reload.test.ts',
+  'tests/end-to-end/planted-stream.test.ts': 'packages/router/src/streams/stream-host.test.ts',
   'tests/end-to-end/plain-onnx.test.ts': 'tests/end-to-end/golden.test.ts',
   'tests/end-to-end/queue-policies.test.ts': 'packages/core/src/scheduler/scheduler.test.ts',
   'tests/end-to-end/readiness.test.ts': 'packages/millrace/src/readiness.test.ts',

@@ -48,6 +48,7 @@ import type { ExposureNotice, RunningServer, ServedModelStatus } from './running
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
 import { StreamRestoration } from './stream-restoration.ts';
+import { earlierEndFrom } from './supervisor/earlier-end.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
@@ -107,6 +108,7 @@ async function startOn(
     observer: streamMetrics,
     memory,
     onProbed: exactnessLog(logger),
+    earlierEnd: earlierEndFrom(supervision?.restart),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
     readings: assembly.readings,

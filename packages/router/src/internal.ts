@@ -68,6 +68,7 @@ export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
 export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
 export { decodeOpening } from './streams/opening-record.ts';
+export type { EarlierEnd } from './streams/restore-guard.ts';
 export type {
   AttachedLink,
   StreamCaller,

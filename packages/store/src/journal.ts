@@ -38,6 +38,10 @@ export interface Journal {
   peek(stream: string): Promise<StreamLogView | undefined>;
   /** All logs that have not expired, by the bytes of their stream ids: for the start after a crash, and for operators. */
   list(): Promise<readonly StreamLogSummary[]>;
+  /** A text that belongs to no log, as `writeNote` left it; undefined: none. */
+  readNote(name: string): Promise<string | undefined>;
+  /** Resolves when it is durable. Undefined removes it. */
+  writeNote(name: string, text: string | undefined): Promise<void>;
   usage(): JournalUsage;
   /** What was appended before is durable or has failed when it resolves; logs stay, without owner. */
   close(): Promise<void>;
@@ -51,6 +55,8 @@ export interface TakeOverOptions {
    * judged before its owner is fenced, and it is still the same log then.
    */
   readonly expectedEpoch?: number;
+  /** Leaves the contents unread, which are empty in the log then: for one that cannot be read without harm. */
+  readonly isUnread?: boolean;
   /** When a log that is created expires, in milliseconds since 1970; at most, and unless given, the maximum age from now. */
   readonly expiresAtMs?: number;
   /** What `list` says of a log that is created, without reading it; empty unless given. */

@@ -20,6 +20,8 @@ export function judgedJournal(
   return {
     peek: (stream) => journal.peek(stream),
     list: () => journal.list(),
+    readNote: (name) => journal.readNote(name),
+    writeNote: (name, text) => journal.writeNote(name, text),
     usage: () => journal.usage(),
     close: () => journal.close(),
     takeOver: async (stream, owner, options) => {

@@ -542,6 +542,14 @@ export const fields = {
       min: 1,
       max: 30 * daySeconds,
     }),
+    restoreDeathsMax: integer({
+      flag: 'stream-restore-deaths-max',
+      description:
+        'A stream is ended as poison-stream when so many routers crashed while they restored it from the journal and nothing else. Routers that were killed from outside do not count.',
+      default: 3,
+      min: 1,
+      max: 100,
+    }),
     drainSecondsMax: seconds({
       flag: 'stream-drain-seconds-max',
       description: 'How long a replaced or unloaded version stays for the streams that were opened with it.',

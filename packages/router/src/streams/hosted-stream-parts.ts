@@ -44,3 +44,14 @@ export interface StreamOwner {
 export interface HostedClient extends StreamListenerOfLink {
   readonly id: LinkId;
 }
+
+/** After these the actions are carried out at the end of the turn. */
+export const frequentEvents: ReadonlySet<string> = new Set([
+  'step-output',
+  'step-done',
+  'input',
+  'acknowledged',
+  'taken',
+  'memory',
+  'committed',
+]);

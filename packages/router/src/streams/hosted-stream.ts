@@ -8,6 +8,7 @@ import type {
   LinkId,
   StreamError,
   StreamMachineAction,
+  StreamMachineCounts,
   StreamMachineEvent,
   StreamStepId,
 } from '@millrace/core';
@@ -15,7 +16,7 @@ import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
-import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
+import { frequentEvents, type HostedClient, type HostedStreamParts } from './hosted-stream-parts.ts';
 import { hostedStreamStatus } from './hosted-stream-status.ts';
 import { type AppendListener, LogAppends } from './log-appends.ts';
 import type { ModelSteps, StepListener } from './model-steps.ts';
@@ -25,17 +26,6 @@ import type { WokenStream } from './stream-alarms.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { HeldMemory, ScarcityListener } from './stream-holdings.ts';
 import { endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
-
-/** After these the actions are carried out at the end of the turn. */
-const frequentEvents: ReadonlySet<string> = new Set([
-  'step-output',
-  'step-done',
-  'input',
-  'acknowledged',
-  'taken',
-  'memory',
-  'committed',
-]);
 
 const none: readonly never[] = [];
 
@@ -82,6 +72,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
 
   get epoch(): number {
     return this.#parts.log.epoch;
+  }
+
+  get counts(): StreamMachineCounts {
+    return this.#parts.machine.counts();
   }
 
   get isAttached(): boolean {

@@ -24,6 +24,7 @@ const settings: StreamSettings = {
   lifeMsMax: 3_600_000,
   drainMsMax: 1000,
   journalWaitMsMax: 60_000,
+  restoreDeathsMax: 3,
   creditMessages: 4,
   creditBytes: 10_000,
   inputBytesMax: 1000,
@@ -107,10 +108,11 @@ interface HostOptions {
   /** Inputs are made at least so long. */
   readonly inputBytes?: number;
   readonly outputBytes?: number;
+  readonly earlierEnd?: StreamOpeningsParts['earlierEnd'];
 }
 
 function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, ...bytes }: HostOptions = {}) {
-  const { inputBytes = 0, outputBytes = 0 } = bytes;
+  const { inputBytes = 0, outputBytes = 0, earlierEnd = 'unknown' } = bytes;
   const model = new SummingModel();
   const exactness = undefined as Exactness | undefined;
   const pins = { held: 0, digest, exactness, hasOtherFiles: false, retire: () => {} };
@@ -172,6 +174,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
       encodeOutput: (payload) => Buffer.from(JSON.stringify(payload).padEnd(outputBytes)),
     },
     settings: { ...settings, ...more },
+    earlierEnd,
     clock,
     observer,
     memory: new StreamHoldings({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
@@ -1160,5 +1163,57 @@ describe('shares of the journal', () => {
     }
     expect((await on.journal.list()).length).toBeLessThan(20);
     expect(on.seen).not.toContain('streamPaused');
+  });
+});
+
+describe('streams whose restoring kills the router', () => {
+  const id = 'a-planted-stream-0123';
+
+  /** A stream that a router left open, and another one. */
+  async function leftBehind() {
+    const journal = openMemoryJournal();
+    const first = hostOn(journal);
+    for (const streamId of [id, 'another-stream-0123']) {
+      const client = clientOf(first.host, { streamId });
+      client.link.input(input(1, 1));
+      await settle();
+    }
+    await journal.writeNote('restores', JSON.stringify({ alone: id, deaths: { [id]: 2 } }));
+    return journal;
+  }
+
+  test('are ended without being read, and their clients are told; others are restored', async () => {
+    const journal = await leftBehind();
+    const { host, seen } = hostOn(journal, 'files-1', { earlierEnd: 'crashed' });
+    const failed: string[] = [];
+    expect(await host.restore((stream, { code }) => failed.push(`${stream} ${code}`))).toBe(1);
+    expect(failed).toEqual([`${id} poison-stream`]);
+    expect(seen).toContain('streamEnded failed poison-stream false');
+    for (const mode of ['resume', 'either'] as const) {
+      const client = clientOf(host, { streamId: id, mode, resumeAfter: 1 });
+      await settle();
+      expect(client.said).toEqual(['opened next=1 accepted=0', 'ended failed poison-stream', 'closed']);
+    }
+    expect(await host.directory.stream(id)).toMatchObject({ model: 'sum', version: '1', ended: { outcome: 'failed' } });
+    const other = clientOf(host, { streamId: 'another-stream-0123', resumeAfter: 1 });
+    other.link.input(input(2, 2, true));
+    await settle();
+    expect(other.said.slice(-2)).toEqual(['ended done', 'closed']);
+    expect(await journal.readNote('restores')).toBeUndefined();
+  });
+
+  test('a kill from outside does not count', async () => {
+    const { host } = hostOn(await leftBehind(), 'files-1', { earlierEnd: 'killed' });
+    expect(await host.restore(notFailed)).toBe(2);
+    const client = clientOf(host, { streamId: id, resumeAfter: 1 });
+    await settle();
+    expect(client.said).toEqual(['opened next=2 accepted=1']);
+  });
+
+  test('also where the client comes before the server has restored them', async () => {
+    const { host } = hostOn(await leftBehind(), 'files-1', { earlierEnd: 'crashed' });
+    const client = clientOf(host, { streamId: id, resumeAfter: 1 });
+    await settle();
+    expect(client.said.slice(-2)).toEqual(['ended failed poison-stream', 'closed']);
   });
 });

@@ -5,6 +5,7 @@ import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { JournalPauses } from './journal-pauses.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
+import type { EarlierEnd } from './restore-guard.ts';
 import { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { StreamModels } from './stream-models.ts';
@@ -17,6 +18,7 @@ export interface StreamOpeningsParts
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
+  readonly earlierEnd: EarlierEnd;
   readonly clock: StreamClock & ModelStepsParts['clock'];
 }
 

@@ -16,6 +16,7 @@ import {
   parametersDigest,
 } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
+import type { StreamQuarantine } from './quarantined-stream.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
 import { hasSameFiles, type StreamPin } from './stream-models.ts';
@@ -25,13 +26,15 @@ import type { StreamTable } from './stream-table.ts';
 export class StreamOpenings {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
+  readonly #quarantine: StreamQuarantine;
   readonly #owner = randomUUID();
   readonly #machineOptions: MachineOptions;
   readonly #hosting: StreamHosting;
 
-  constructor(parts: StreamOpeningsParts, table: StreamTable) {
+  constructor(parts: StreamOpeningsParts, table: StreamTable, quarantine: StreamQuarantine) {
     this.#parts = parts;
     this.#table = table;
+    this.#quarantine = quarantine;
     this.#machineOptions = new MachineOptions(parts.settings);
     this.#hosting = new StreamHosting(parts, table);
   }
@@ -43,31 +46,52 @@ export class StreamOpenings {
       checkProtocolVersions(open.protocolVersions);
       const digest = parametersDigest(open.parameters);
       const known = this.#table.take(id);
-      const view = known === undefined && open.streamId !== undefined ? await this.#parts.journal.peek(id) : undefined;
-      const existing = known?.opening ?? (view && openingOf(view));
-      const decision = openDecisionOf(
-        {
-          stream: id,
-          mode: open.mode,
-          principal: caller.principal,
-          context: open.context === '' ? undefined : open.context,
-          parametersDigest: open.mode === 'resume' && isEmpty(open.parameters) ? undefined : digest,
-        },
-        existing && openedStream(existing, known?.hasEnded ?? hasEnding(view)),
-        // Whether the files have changed is known when the version is pinned again.
-        existing?.modelDigest,
-      );
-      if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
-      if (decision.kind === 'create') return this.#created(id, open, digest, caller, unbornEpochOf(view));
-      const stream = known ?? (await this.#restored(id, view?.epoch));
-      if (stream === undefined) throw streamNotFound(id);
-      return stream;
+      if (known !== undefined || open.streamId === undefined) {
+        return this.#decided(id, open, digest, caller, known, undefined);
+      }
+      await this.#quarantine.endIfPoison(id);
+      const view = await this.#parts.journal.peek(id);
+      // Of a new stream there is nothing to read.
+      if (view === undefined || view.last === 0) return this.#decided(id, open, digest, caller, undefined, view);
+      return this.#quarantine.run(id, () => this.#decided(id, open, digest, caller, undefined, view));
     });
+  }
+
+  async #decided(
+    id: string,
+    open: OpenFrame,
+    digest: string,
+    caller: StreamCaller,
+    known: HostedStream | undefined,
+    view: StreamLogView | undefined,
+  ): Promise<HostedStream> {
+    const existing = known?.opening ?? (view && openingOf(view));
+    const decision = openDecisionOf(
+      {
+        stream: id,
+        mode: open.mode,
+        principal: caller.principal,
+        context: open.context === '' ? undefined : open.context,
+        parametersDigest: open.mode === 'resume' && isEmpty(open.parameters) ? undefined : digest,
+      },
+      existing && openedStream(existing, known?.hasEnded ?? hasEnding(view), open.context, digest),
+      // Whether the files have changed is known when the version is pinned again.
+      existing?.modelDigest,
+    );
+    if (decision.kind === 'refuse') throw streamInferenceError(decision.error);
+    if (decision.kind === 'create') return this.#created(id, open, digest, caller, unbornEpochOf(view));
+    const stream = known ?? (await this.#restored(id, view?.epoch));
+    if (stream === undefined) throw streamNotFound(id);
+    return stream;
   }
 
   /** Takes over a stream that an earlier process left; undefined: there is none any more. */
   restored(id: string): Promise<HostedStream | undefined> {
-    return this.#table.serially(id, () => this.#restored(id, undefined));
+    return this.#table.serially(id, async () => {
+      const poison = await this.#quarantine.endIfPoison(id);
+      if (poison !== undefined) throw poison;
+      return this.#quarantine.run(id, () => this.#restored(id, undefined));
+    });
   }
 
   /** `expectedEpoch`: of a log that was made for the stream and is empty; 0: there is none. */
@@ -227,8 +251,16 @@ function hasEnding(view: StreamLogView | undefined): boolean {
   return last !== undefined && decodeEntry(last).kind === 'ending';
 }
 
-function openedStream(opening: OpeningRecord, hasEnded: boolean): OpenedStream {
-  const { principal, context, parametersDigest: digest, modelDigest } = opening;
+/** Of a stream in quarantine nobody knows what it was opened with: whoever knows its id is told of its end. */
+function openedStream(
+  opening: OpeningRecord,
+  hasEnded: boolean,
+  askedContext: string,
+  askedDigest: string,
+): OpenedStream {
+  const { principal, modelDigest, isQuarantined = false } = opening;
+  const context = isQuarantined ? askedContext : opening.context;
+  const digest = isQuarantined ? askedDigest : opening.parametersDigest;
   return { principal, context, parametersDigest: digest, modelDigest, hasEnded };
 }
 

@@ -22,7 +22,8 @@ export interface LogContext {
   readonly onGrown: (account: JournalAccount) => void;
 }
 
-const nothing: LogContents = { snapshot: [], entries: [] };
+export const unreadContents: LogContents = { snapshot: [], entries: [] };
+const nothing = unreadContents;
 
 interface AppendCall {
   /** Number of its last entry, within the entries of the change. */

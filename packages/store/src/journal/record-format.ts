@@ -47,6 +47,7 @@ const lengthBytes = 4;
 
 export const recordPrefix: Uint8Array = Uint8Array.of(recordMark);
 export const headPrefix: Uint8Array = Buffer.from('log/');
+export const notePrefix = 'note/';
 export const lastEpochKey: Uint8Array = Buffer.from('last/epoch');
 
 export function headKeyOf(stream: string): Buffer {
