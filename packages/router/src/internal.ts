@@ -83,12 +83,13 @@ export type { StreamObserver } from './streams/stream-observer.ts';
 export type { StreamSettings } from './streams/stream-options.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
+export { generatorMetrics, vllmMetrics } from './telemetry/generator-metrics.ts';
+export { latencyBucketsSeconds } from './telemetry/latency-buckets.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';
 export { startMemoryMetrics } from './telemetry/memory-metrics.ts';
 export {
   batchRowsBuckets,
   connectionMetrics,
-  latencyBucketsSeconds,
   lifeCycleMetrics,
   loopDelayBucketsSeconds,
   memoryMetrics,

@@ -222,7 +222,14 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'run': {
         const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
         if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
-        this.#steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
+        this.#steps.run({
+          step,
+          input,
+          state,
+          outputsMax,
+          journaledOutputs,
+          deadlineAt: clock.planeTimeOf(deadlineAt),
+        });
         return;
       }
       case 'grant':
