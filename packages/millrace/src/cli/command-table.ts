@@ -1,5 +1,6 @@
 /** Every command with its arguments and flags: the one source of parsing, help and completion. */
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
+import { chaosCommand } from './chaos/chaos-spec.ts';
 import { modelCommands, scanCommand } from './models/model-commands.ts';
 import { streamCommands } from './streams/stream-commands.ts';
 
@@ -270,6 +271,7 @@ export const commands: readonly CommandSpec[] = [
   modelsCommand,
   streamsCommand,
   inferCommand,
+  chaosCommand,
   versionCommand,
   completionCommand,
 ];
