@@ -2,6 +2,7 @@
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
 import { chaosCommand } from './chaos/chaos-spec.ts';
 import { modelCommands, scanCommand } from './models/model-commands.ts';
+import { streamCommand } from './stream/stream-spec.ts';
 import { streamCommands } from './streams/stream-commands.ts';
 
 export interface FlagSpec {
@@ -271,6 +272,7 @@ export const commands: readonly CommandSpec[] = [
   modelsCommand,
   streamsCommand,
   inferCommand,
+  streamCommand,
   chaosCommand,
   versionCommand,
   completionCommand,

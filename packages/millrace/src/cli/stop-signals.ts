@@ -2,12 +2,12 @@
 import { exitCodes } from './exit-codes.ts';
 import type { CommandEnvironment } from './run-command.ts';
 
-type AskingSignal = 'SIGINT' | 'SIGTERM';
+export type AskingSignal = 'SIGINT' | 'SIGTERM';
 
 /** npm passes a signal on that the command has already: the same one within this time is the first one again. */
 const repeatedMs = 300;
 
-const signalExitCodes: Readonly<Record<AskingSignal, number>> = {
+export const signalExitCodes: Readonly<Record<AskingSignal, number>> = {
   SIGINT: exitCodes.interrupted,
   SIGTERM: exitCodes.terminated,
 };
