@@ -51,6 +51,7 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/end-to-end/split-requests.test.ts': 'packages/router/src/data-plane/splitting/split-runner.test.ts',
   'tests/end-to-end/start-line.test.ts': 'packages/millrace/src/cli/serve.test.ts',
   'tests/end-to-end/start-screen.test.ts': 'packages/millrace/src/cli/start-screen.test.ts',
+  'tests/end-to-end/stream-command.test.ts': 'packages/millrace/src/stream-client/resuming-stream.test.ts',
   'tests/end-to-end/stream-examples.test.ts': 'tests/end-to-end/stream-websocket.test.ts',
   'tests/end-to-end/stream-operations.test.ts': 'tests/end-to-end/stream-websocket.test.ts',
   'tests/end-to-end/supervisor.test.ts': 'packages/millrace/src/supervisor/supervisor.test.ts',

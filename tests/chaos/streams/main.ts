@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ChaosProxy } from 'millrace/internal';
 import { FuzzRandom } from '../../fuzz/random.ts';
 import { ServerProcess } from '../../support/server-process.ts';
 import { edgeFigures } from './edge-figures.ts';
 import { dialects } from './edges.ts';
 import { Faults, type Seat } from './faults.ts';
-import { FaultyPath } from './faulty-path.ts';
 import { GapWatch } from './gap-watch.ts';
 import { JournalWatch } from './journal-watch.ts';
 import { plansFor, streamedModels, writeStreamModels } from './stream-plans.ts';
@@ -66,7 +66,10 @@ console.log(`seed ${seed}: ${run.outputCount} outputs of the undisturbed run`);
 
 const port = Number(serverAddress.split(':').at(-1));
 const seats: Seat[] = await Promise.all(
-  Array.from({ length: streams }, async () => ({ path: await FaultyPath.open(port), client: undefined })),
+  Array.from({ length: streams }, async () => ({
+    path: await ChaosProxy.open({ target: { host: '127.0.0.1', port }, random: Math.random }),
+    client: undefined,
+  })),
 );
 const rivalDialects = dialects.filter(({ hasOneInput }) => !hasOneInput);
 faults = new Faults({ server, seats, random, gaps, rivalDialects, serverAddress });
@@ -82,7 +85,7 @@ await faults.settle();
 run.stop();
 await occupied;
 usage.sample();
-for (const { path } of seats) path.close();
+await Promise.all(seats.map(({ path }) => path.close()));
 const exitCode = await server.stop();
 const isGood = verdictOn({ run, faults, gaps, usage, exitCode, seats: streams, models });
 if (values.report !== undefined) {

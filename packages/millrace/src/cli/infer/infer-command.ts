@@ -5,6 +5,7 @@ import { ConfigError, type ConfigProblem, messageFromFileError, type TensorSpec 
 import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { namedValues, wholeNumber } from '../flag-readers.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { timeoutMsFrom, urlFrom } from '../server-call.ts';
@@ -113,34 +114,6 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return plan;
-}
-
-function wholeNumber(
-  flags: FlagValues,
-  flag: string,
-  fallback: number,
-  min: number,
-  problems: ConfigProblem[],
-): number {
-  const written = flags.takeText(flag);
-  if (written === undefined) return fallback;
-  const value = /^\d+$/.test(written) ? Number(written) : Number.NaN;
-  if (value >= min && value <= 0xffff_ffff) return value;
-  problems.push({
-    source: `--${flag}`,
-    message: `must be a whole number from ${min} to ${0xffff_ffff}, not "${written}"`,
-  });
-  return fallback;
-}
-
-function namedValues(flags: FlagValues, flag: string, form: string, problems: ConfigProblem[]): Map<string, string> {
-  const values = new Map<string, string>();
-  for (const written of flags.allTexts(flag)) {
-    const equals = written.indexOf('=');
-    if (equals < 1) problems.push({ source: `--${flag}`, message: `must be ${form}, not "${written}"` });
-    else values.set(written.slice(0, equals), written.slice(equals + 1));
-  }
-  return values;
 }
 
 function shapesFrom(flags: FlagValues, problems: ConfigProblem[]): Map<string, readonly number[]> {
