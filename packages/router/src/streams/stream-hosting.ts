@@ -5,6 +5,7 @@ import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { JournalPauses } from './journal-pauses.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
+import { openingWarnings } from './opening-warnings.ts';
 import type { EarlierEnd } from './restore-guard.ts';
 import { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
@@ -23,7 +24,11 @@ export interface StreamOpeningsParts
 }
 
 /** A stream of this router: new, or found in the journal. */
-type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses'>;
+interface FoundStream
+  extends Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses' | 'warnings'> {
+  /** Of a new stream, if its client chose one. */
+  readonly chosenId: string | undefined;
+}
 
 export class StreamHosting implements StreamOwner {
   readonly #parts: StreamOpeningsParts;
@@ -39,7 +44,7 @@ export class StreamHosting implements StreamOwner {
   }
 
   host(found: FoundStream): HostedStream {
-    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, warnings, isRestored } = found;
+    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, chosenId, isRestored } = found;
     const { clock, observer, memory } = this.#parts;
     // Written out: an object made by a spread has a hidden class of its own, which takes 450 bytes.
     const parts: HostedStreamParts = {
@@ -51,7 +56,7 @@ export class StreamHosting implements StreamOwner {
       machine,
       pin,
       caller,
-      warnings,
+      warnings: openingWarnings(chosenId, opening.exactness),
       isRestored,
       clock,
       alarms: this.#alarms,

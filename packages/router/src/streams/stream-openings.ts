@@ -15,7 +15,6 @@ import {
   openingMemoryBytes,
   parametersDigest,
 } from './opening-record.ts';
-import { openingWarnings } from './opening-warnings.ts';
 import type { StreamQuarantine } from './quarantined-stream.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
@@ -153,7 +152,7 @@ export class StreamOpenings {
         pin,
         caller,
         expiresAtMs,
-        warnings: openingWarnings(open.streamId, pin.exactness),
+        chosenId: open.streamId,
         isRestored: false,
       });
       first.letBytesGo();
@@ -212,7 +211,7 @@ export class StreamOpenings {
         machine,
         pin,
         caller: opening.caller,
-        warnings: openingWarnings(undefined, opening.exactness),
+        chosenId: undefined,
         isRestored: true,
       });
       kept.letBytesGo();

@@ -14,7 +14,7 @@ const idleSampleMs = 100;
 /** The loop has next to nothing to do when it was busy for no more than this part of a second, until it is for more than the other. */
 const idleUtilizationMax = 0.03;
 const busyUtilizationMin = 0.05;
-const idleLookMs = 1000;
+const idleCheckMs = 1000;
 
 export interface LoopDelay {
   readonly meanSeconds: number;
@@ -81,7 +81,7 @@ export class LoopDelaySampler {
     const lateMs = Math.max(0, nowMs - this.#sampledAtMs - this.#intervalMs);
     this.#sampledAtMs = nowMs;
     const isIdle = this.#intervalMs === idleSampleMs;
-    const delayMs = isIdle || nowMs - this.#lookedAtMs >= idleLookMs ? this.#look(nowMs, lateMs, isIdle) : lateMs;
+    const delayMs = isIdle || nowMs - this.#lookedAtMs >= idleCheckMs ? this.#look(nowMs, lateMs, isIdle) : lateMs;
     this.#histogram.observe(delayMs / 1000);
     // In nanoseconds; the histogram takes no values below 1.
     this.#sinceTaken.record(Math.max(1, Math.round(delayMs * 1e6)));
