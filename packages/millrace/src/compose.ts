@@ -49,6 +49,7 @@ import type { ExposureNotice, RunningServer, ServedModelStatus } from './running
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
 import { StreamRestoration } from './stream-restoration.ts';
+import { earlierEndFrom } from './supervisor/earlier-end.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
@@ -79,6 +80,8 @@ async function startOn(
     listener: watch,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     heldFolder: supervision?.folder,
+    isRestart: (supervision?.restarts ?? 0) > 0,
+    onStateLost: (reason) => logger.warn({ reason }, 'explicit loads and labels of the router before are lost'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
     onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
@@ -106,8 +109,10 @@ async function startOn(
     observer: streamMetrics,
     memory,
     onProbed: exactnessLog(logger),
+    earlierEnd: earlierEndFrom(supervision?.restart),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
+    readings: assembly.readings,
   });
   components.add({ close: () => streams.journal.close() });
   streamMetrics.show(streams.host, streams.journal);

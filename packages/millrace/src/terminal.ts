@@ -7,7 +7,8 @@ export interface Terminal {
 }
 
 export interface OutputStream {
-  write(text: string): unknown;
+  /** `onWritten` is called when the system has the text, with an error if nobody reads it any more. */
+  write(text: string, onWritten?: (error?: Error | null) => void): unknown;
   readonly isTTY?: boolean | undefined;
 }
 

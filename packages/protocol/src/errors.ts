@@ -266,7 +266,8 @@ export const errorCatalogue = {
     grpc: 'RESOURCE_EXHAUSTED',
     http: 503,
     retry: 'after-backoff',
-    meaning: 'The journal is at its maximum, of this stream or of all; acknowledge outputs, or end streams.',
+    meaning:
+      'The journal is at its maximum, of this stream, of its caller or of all; acknowledge outputs, or end streams.',
   },
   'journal-unavailable': {
     number: 33,
@@ -310,6 +311,14 @@ export const errorCatalogue = {
     http: 409,
     retry: 'never',
     meaning: 'The event time of the input is further behind than the stream allows; the input was not applied.',
+  },
+  'poison-stream': {
+    number: 39,
+    grpc: 'INTERNAL',
+    http: 500,
+    retry: 'never',
+    meaning:
+      'The server died again and again while it restored this stream from the journal; it is not tried any more.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

@@ -8,6 +8,13 @@ export * from './dispatch/decode-frame.ts';
 export * from './dispatch/frame-layout.ts';
 export * from './dispatch/frame-reader.ts';
 export * from './dispatch/frame-writer.ts';
+export {
+  type FinishReason,
+  finishReasons,
+  type GeneratedUsage,
+  type GenerationLoad,
+  type GenerationReport,
+} from './dispatch/generation-report.ts';
 export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';
@@ -52,6 +59,7 @@ export {
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
 export * from './nearest-name.ts';
+export * from './proto-cursor.ts';
 export * from './protobuf-fields.ts';
 export * from './quote.ts';
 export * from './streams/frames.ts';

@@ -46,6 +46,7 @@ export { createWebSocketEdge } from './edges/websocket/edge.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
 export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';
+export { fingerprintOfFolder } from './life-cycle/reading/fingerprint.ts';
 export { repositoryFiles } from './life-cycle/reading/repository-files.ts';
 export type { RepositorySource } from './life-cycle/reading/repository-source.ts';
 export type { DrivenKeeper } from './life-cycle/revisions/keeper-loop.ts';
@@ -68,6 +69,7 @@ export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
 export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
 export { decodeOpening } from './streams/opening-record.ts';
+export type { EarlierEnd } from './streams/restore-guard.ts';
 export type {
   AttachedLink,
   StreamCaller,
@@ -82,12 +84,13 @@ export type { StreamObserver } from './streams/stream-observer.ts';
 export type { StreamSettings } from './streams/stream-options.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
+export { generatorMetrics, vllmMetrics } from './telemetry/generator-metrics.ts';
+export { latencyBucketsSeconds } from './telemetry/latency-buckets.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';
 export { startMemoryMetrics } from './telemetry/memory-metrics.ts';
 export {
   batchRowsBuckets,
   connectionMetrics,
-  latencyBucketsSeconds,
   lifeCycleMetrics,
   loopDelayBucketsSeconds,
   memoryMetrics,

@@ -3,6 +3,8 @@ import {
   type BatchTensor,
   type CancelSignal,
   type EngineName,
+  type GeneratedUsage,
+  type GenerationLoad,
   InferenceError,
   type LoadSpec,
   type Tensor,
@@ -62,6 +64,8 @@ export interface ModelCall {
 export interface RunResult {
   /** In the requested order; the data of each is the beginning of its part of the memory. */
   readonly outputs: readonly BatchTensor[];
+  /** Of an answer of a generator, which is one token. */
+  readonly usage?: GeneratedUsage;
 }
 
 /** A run failed in a way that makes every later run in this process fail too: a worker process exits. */
@@ -91,6 +95,8 @@ export interface Session {
   run(request: RunRequest): Promise<RunResult>;
   /** For models whose `LoadSpec.isDecoupled` is set, instead of `run`. */
   begin?(request: SteppedRunRequest): SteppedRun;
+  /** Of a generator: how much it has to do now. */
+  generationLoad?(): GenerationLoad;
   unload(): Promise<void>;
 }
 

@@ -1,17 +1,17 @@
 /** Faults, one a second, chosen by a seed: workers killed, links cut, delayed or swallowed, a second client, and now and then the router. */
+import type { ChaosProxy } from 'millrace/internal';
 import type { FuzzRandom } from '../../fuzz/random.ts';
 import { eventually, isAlive } from '../../support/eventually.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import type { StreamDialect } from './dialect.ts';
 import type { DurableClient } from './durable-client.ts';
-import type { FaultyPath } from './faulty-path.ts';
 import type { GapWatch } from './gap-watch.ts';
 import { Rival } from './rival.ts';
 import { modelNames } from './stream-plans.ts';
 
 /** A client's place in the run: its way to the server, and the stream that it has now. */
 export interface Seat {
-  readonly path: FaultyPath;
+  readonly path: ChaosProxy;
   client: DurableClient | undefined;
 }
 
@@ -136,11 +136,12 @@ export class Faults {
     client.note(`fault: ${kind}`);
     if (kind === 'link cut') {
       gaps.begin(client, 'link cut');
-      seat.path.cut();
-    } else if (kind === 'delay') seat.path.delay(100 + random.below(1400), 3000);
-    else if (kind === 'black hole') {
+      seat.path.apply({ kind: 'reset' });
+    } else if (kind === 'delay') {
+      seat.path.apply({ kind: 'delay', delayMs: 100 + random.below(1400), jitterMs: 0, forMs: 3000 });
+    } else if (kind === 'black hole') {
       gaps.begin(client, 'black hole');
-      seat.path.swallow();
+      seat.path.apply({ kind: 'black-hole', forMs: undefined });
     } else {
       gaps.begin(client, 'superseded');
       const dialect = random.pick(rivalDialects);
@@ -206,7 +207,9 @@ function killed(pid: number): boolean {
 
 /** A group is named after its model, or shared by those that name none. */
 function isIn(group: string, model: string): boolean {
-  return group.startsWith(`${model}/`) || (group.startsWith('shared') && !model.startsWith('counter'));
+  return (
+    group.startsWith(`${model}:`) || (group.startsWith('shared') && (model === 'mlp' || model === 'listener_tensors'))
+  );
 }
 
 async function isReady({ url }: ServerProcess, model: string): Promise<boolean> {

@@ -71,7 +71,7 @@ export class StreamRun {
         for (let count = 0; count === 0 || !this.#isOver; count++) {
           const card = (index % 8 === 0 && count === 0 ? long : short).draw();
           const cancelAfter = this.#cancelAfterFor(card);
-          const options = this.#optionsFor(card, seat.path.address);
+          const options = this.#optionsFor(card, addressOf(seat.path));
           const client = new DurableClient({ ...options, ...mannersOf(index, card.dialect), cancelAfter });
           this.clients.push(client);
           seat.client = client;
@@ -118,4 +118,8 @@ function mannersOf(
   if (hasOneInput || index % 4 === 1) return { creditMessages: undefined, handleMs: 0 };
   if (index % 8 === 3) return { creditMessages: 4, handleMs: 300 };
   return { creditMessages: 32, handleMs: 0 };
+}
+
+function addressOf({ address: { host, port } }: Seat['path']): string {
+  return `${host}:${port}`;
 }

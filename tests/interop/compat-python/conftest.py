@@ -1,9 +1,7 @@
 """Makes the stubs of the compatibility contracts from their files, in a folder that is thrown away, and starts real servers."""
 
 import importlib
-import json
 import pathlib
-import shutil
 import sys
 
 import grpc
@@ -16,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "interop" / "tritonclient"))
 from server import killable_server, running_server  # noqa: E402
 
 FILES = ["inference/v1/inference.proto", "realtime/inference/inference.proto"]
-MODELS = ["digits", "digits_tensors", "listener", "listener_tensors", "sentiment", "sentiment_tensors"]
+MODELS = ["digits", "digits_tensors", "listener", "listener_tensors", "sentiment", "sentiment_tensors", "storyteller"]
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +39,8 @@ def realtime(stubs):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """Serves a generator named `storyteller`, the default context, and models of other kinds."""
+    """Serves the default context, which is a generator, and models of other kinds."""
     repository = tmp_path_factory.mktemp("repository")
-    write_storyteller(repository / "storyteller" / "1")
     for name in MODELS:
         (repository / name).symlink_to(ROOT / "models" / name)
     with killable_server(repository) as running:
@@ -62,21 +59,3 @@ def bare_server(tmp_path_factory):
 def channel_to(address):
     """A connection of its own: a lost one must not be found again in a pool."""
     return grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
-
-
-def write_storyteller(folder):
-    """The decoder as exporters of Hugging Face write it."""
-    source = ROOT / "models" / "storyteller_tensors"
-    folder.mkdir(parents=True)
-    tokenizer = json.loads((source / "tokenizer.json").read_text())
-    end = "<|end|>"
-    tokenizer["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": end, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {end: {"id": end, "ids": [0], "tokens": [end]}},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 0, "do_sample": False}))
-    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 450}))
-    shutil.copyfile(source / "1" / "model.onnx", folder / "model.onnx")

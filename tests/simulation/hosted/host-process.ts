@@ -67,6 +67,8 @@ export class HostProcess {
       inference: { inferMany: (request, signal, flow) => this.#inferMany(request, signal, flow) },
       codec: payloadCodec,
       settings: weather.settings,
+      // Its processes are killed from outside.
+      earlierEnd: 'killed',
       clock,
       observer: observerFor(world),
       memory: new StreamHoldings({ ledger: new MemoryLedger(resolveMemoryLimits()), clock }),
@@ -189,6 +191,7 @@ function observerFor(world: SimulatedWorld): StreamObserver {
       count(`ended ${outcome}${code === undefined ? '' : ` ${code}`}${isAbandoned ? ', abandoned' : ''}`),
     inputsLate: () => count('inputs late'),
     stepRepeated: () => count('step repeated'),
+    streamPaused: () => count('stream paused'),
     stepPostponed: () => count('step postponed'),
     workerLost: () => count('worker lost'),
   };

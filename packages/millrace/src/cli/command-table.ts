@@ -1,6 +1,8 @@
 /** Every command with its arguments and flags: the one source of parsing, help and completion. */
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
+import { chaosCommand } from './chaos/chaos-spec.ts';
 import { modelCommands, scanCommand } from './models/model-commands.ts';
+import { streamCommand } from './stream/stream-spec.ts';
 import { streamCommands } from './streams/stream-commands.ts';
 
 export interface FlagSpec {
@@ -270,6 +272,8 @@ export const commands: readonly CommandSpec[] = [
   modelsCommand,
   streamsCommand,
   inferCommand,
+  streamCommand,
+  chaosCommand,
   versionCommand,
   completionCommand,
 ];

@@ -9,7 +9,7 @@ const exitCodeHelp = [
   ['1', 'failure: of the start, a model or a request'],
   ['2', 'the configuration or the command line is wrong; nothing was opened'],
   ['129', 'the terminal was closed'],
-  ['130, 143', 'ended at once by a second SIGINT or SIGTERM'],
+  ['130, 143', 'ended at once by a second SIGINT or SIGTERM; a stream or drill by the first'],
 ] as const;
 
 export function generalHelp(): string {

@@ -92,6 +92,15 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
       throw needsCommand(command, parsed);
     case 'infer':
       return runInferCommand(parsed, parts);
+    // Imported on demand: the other commands start faster without them.
+    case 'stream': {
+      const { runStreamCommand } = await import('./stream/stream-command.ts');
+      return runStreamCommand(parsed, parts);
+    }
+    case 'chaos': {
+      const { runChaosCommandLine } = await import('./chaos/chaos-command.ts');
+      return runChaosCommandLine(parsed, parts);
+    }
     case 'version':
       return printVersion(parsed, parts);
     case 'completion':

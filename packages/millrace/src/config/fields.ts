@@ -549,6 +549,14 @@ export const fields = {
       min: 1,
       max: 30 * daySeconds,
     }),
+    restoreDeathsMax: integer({
+      flag: 'stream-restore-deaths-max',
+      description:
+        'A stream is ended as poison-stream when so many routers crashed while they restored it from the journal and nothing else. Routers that were killed from outside do not count.',
+      default: 3,
+      min: 1,
+      max: 100,
+    }),
     drainSecondsMax: seconds({
       flag: 'stream-drain-seconds-max',
       description: 'How long a replaced or unloaded version stays for the streams that were opened with it.',
@@ -623,10 +631,19 @@ export const fields = {
     }),
     journalBytesMax: byteSize({
       flag: 'journal-bytes-max',
-      description: 'Most bytes of the journals of all streams together.',
+      description:
+        'Most bytes of the journals of all streams together. A caller may hold F² / S of them, where F of the S bytes for entries (90 %) are free: 38 % if there is no other.',
       default: GiB,
       min: MiB,
       max: 1024 * GiB,
+    }),
+    journalWaitSecondsMax: seconds({
+      flag: 'stream-journal-wait-seconds-max',
+      description:
+        'How long a stream that has work waits while the streams of its caller hold their share of the journal; then it ends as journal-full.',
+      default: 60,
+      min: 1,
+      max: daySeconds,
     }),
   },
   cache: {

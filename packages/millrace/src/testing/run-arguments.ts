@@ -17,8 +17,8 @@ export async function runArguments(given: Given): Promise<Written> {
     environment: {},
     version: '0.1.0',
     stdin: (async function* () {})(),
-    stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
+    stdout: writerTo(stdout),
+    stderr: writerTo(stderr),
     signals: { on: () => undefined, off: () => undefined },
     hasTerminal: () => false,
     watchParent: () => () => {},
@@ -30,4 +30,13 @@ export async function runArguments(given: Given): Promise<Written> {
     ...given,
   });
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
+function writerTo(texts: string[]): CommandEnvironment['stdout'] {
+  return {
+    write: (text, onWritten) => {
+      texts.push(text);
+      onWritten?.();
+    },
+  };
 }

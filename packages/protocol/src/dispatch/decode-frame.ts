@@ -21,6 +21,7 @@ import {
   placementShared,
   UnknownFrameKind,
 } from './frame-layout.ts';
+import { takeGenerationReport } from './generation-report.ts';
 import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
 import type {
@@ -78,7 +79,7 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       return partialAnswerFrom(cursor, findShared);
     case frameKinds.failed: {
       const batch = cursor.u53();
-      return { kind: 'failed', batch, ...failureFrom(cursor) };
+      return { kind: 'failed', batch, ...failureFrom(cursor), ...generationFrom(cursor) };
     }
     case frameKinds.call:
       return callFrom(cursor, findShared);
@@ -150,14 +151,21 @@ function answeredFrom(cursor: FrameCursor, findShared: FindShared): AnsweredMess
   const batch = cursor.u53();
   const runMicros = cursor.f64();
   const region = regionFrom(cursor, findShared);
-  return { kind: 'answered', batch, outputs: tensorsFrom(cursor, region), region, runMicros };
+  const outputs = tensorsFrom(cursor, region);
+  return { kind: 'answered', batch, outputs, region, runMicros, ...generationFrom(cursor) };
 }
 
 function partialAnswerFrom(cursor: FrameCursor, findShared: FindShared): PartialAnswerMessage {
   const batch = cursor.u53();
   const sequence = cursor.u53();
   const region = regionFrom(cursor, findShared);
-  return { kind: 'partial-answer', batch, sequence, outputs: tensorsFrom(cursor, region), region };
+  const outputs = tensorsFrom(cursor, region);
+  return { kind: 'partial-answer', batch, sequence, outputs, region, ...generationFrom(cursor) };
+}
+
+function generationFrom(cursor: FrameCursor): Pick<AnsweredMessage, 'generation'> {
+  const generation = takeGenerationReport(cursor);
+  return generation === undefined ? {} : { generation };
 }
 
 function callFrom(cursor: FrameCursor, findShared: FindShared): CallMessage {

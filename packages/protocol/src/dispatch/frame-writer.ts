@@ -15,12 +15,14 @@ import {
   placementShared,
   releaseOffsetsMax,
 } from './frame-layout.ts';
+import { finishNumberOf, type GenerationReport, generationReportBytes } from './generation-report.ts';
 import type {
   AnsweredMessage,
   BatchTensor,
   CallAnsweredMessage,
   CallMessage,
   DispatchMessage,
+  FailedMessage,
   PartialAnswerMessage,
 } from './messages.ts';
 import { greetingTextOf } from './worker-identity.ts';
@@ -84,7 +86,7 @@ export class FrameWriter {
       case 'partial-answer':
         return this.#appendPartialAnswer(frame, sharedOffset);
       case 'failed':
-        return this.#appendFailed(frame.batch, errorCatalogue[frame.code].number, cut(frame.message));
+        return this.#appendFailed(frame, cut(frame.message));
       case 'call':
         return this.#appendCall(frame, sharedOffset);
       case 'call-answered':
@@ -226,23 +228,27 @@ export class FrameWriter {
 
   #appendAnswered(message: AnsweredMessage, sharedOffset: number | undefined): boolean {
     const { outputs, region } = message;
-    if (!this.#beginTensors(frameKinds.answered, 40, outputs, sharedOffset)) return false;
+    const fieldsBytes = 40 + reportBytesOf(message);
+    if (!this.#beginTensors(frameKinds.answered, fieldsBytes, outputs, sharedOffset)) return false;
     this.#u53(message.batch);
     this.#f64(message.runMicros);
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    this.#report(message.generation);
     return this.#end();
   }
 
   #appendPartialAnswer(message: PartialAnswerMessage, sharedOffset: number | undefined): boolean {
     const { outputs, region } = message;
-    if (!this.#beginTensors(frameKinds['partial-answer'], 40, outputs, sharedOffset)) return false;
+    const fieldsBytes = 40 + reportBytesOf(message);
+    if (!this.#beginTensors(frameKinds['partial-answer'], fieldsBytes, outputs, sharedOffset)) return false;
     this.#u53(message.batch);
     this.#u53(message.sequence);
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    this.#report(message.generation);
     return this.#end();
   }
 
@@ -290,13 +296,25 @@ export class FrameWriter {
     return this.#end();
   }
 
-  #appendFailed(batch: number, code: number, text: Uint8Array): boolean {
-    this.#begin(frameKinds.failed, 24 + alignedLength(text.length));
-    this.#u53(batch);
-    this.#u32(code);
+  #appendFailed(message: FailedMessage, text: Uint8Array): boolean {
+    this.#begin(frameKinds.failed, 24 + alignedLength(text.length) + reportBytesOf(message));
+    this.#u53(message.batch);
+    this.#u32(errorCatalogue[message.code].number);
     this.#u32(text.length);
     this.#padded(text);
+    this.#report(message.generation);
     return this.#end();
+  }
+
+  #report(report: GenerationReport | undefined): void {
+    if (report === undefined) return;
+    this.#u32(report.usage?.promptTokens ?? 0);
+    this.#u32(finishNumberOf(report.usage?.finishReason));
+    this.#u32(report.running);
+    this.#u32(report.waiting);
+    this.#u53(report.cacheBytes);
+    this.#u53(report.cacheBytesMax);
+    this.#u53(report.preemptions);
   }
 
   #appendText(kind: number, model: number, text: Uint8Array): boolean {
@@ -411,6 +429,10 @@ function headersOf(tensors: readonly Tensor[]): readonly (readonly [name: string
 
 function withIndex({ shape, data }: Tensor, index: number): BatchTensor {
   return { index, shape, data };
+}
+
+function reportBytesOf({ generation }: Pick<FailedMessage, 'generation'>): number {
+  return generation === undefined ? 0 : generationReportBytes;
 }
 
 /** Padding after a tensor. */

@@ -5,6 +5,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
+import type { GenerationReport } from './generation-report.ts';
 import type { GpuSpec } from './gpu.ts';
 import type { ModelContent } from './model-content.ts';
 import type { WarmupSample } from './warm-up.ts';
@@ -184,6 +185,8 @@ export interface AnsweredMessage {
   /** The receiver of the message releases it, once, when the last row has been used. */
   readonly region: Region;
   readonly runMicros: number;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 /**
@@ -198,6 +201,8 @@ export interface PartialAnswerMessage {
   readonly outputs: readonly BatchTensor[];
   /** The receiver of the message releases it, once, when the outputs have been used. */
   readonly region: Region;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 export interface FailedMessage {
@@ -206,6 +211,8 @@ export interface FailedMessage {
   /** `unknown-model` means that this worker has no such model, `cancelled` that nobody waited for the batch. */
   readonly code: ErrorCode;
   readonly message: string;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 /**

@@ -99,6 +99,7 @@ export class WorkerBatches {
       if (batch.worker !== worker) continue;
       this.#running.delete(id);
       this.#calls.batchEnded(id);
+      this.#observers.generatorReported(batch, undefined);
       this.#returnToQueue(batch);
     }
   }
@@ -134,6 +135,7 @@ export class WorkerBatches {
       rows,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
+      tokens: undefined,
     };
     this.#running.set(action.batch, running);
     const message = { kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region } as const;
@@ -151,6 +153,7 @@ export class WorkerBatches {
     }
     const { valid } = pending;
     const { name, version } = running.model.view;
+    this.#observers.tokenCame(running, message, this.#clock.now());
     const outputs = splitterOf(running.model, message, 1, [valid]).rows(valid.outputs, 0, 1);
     const release = (): void => message.region.release();
     flow.give({ model: name, version, id: valid.id, outputs, release });
@@ -212,6 +215,7 @@ export class WorkerBatches {
       return;
     }
     const { model, rows, layOutMs, pending } = answer.batch;
+    if (message.generation !== undefined) this.#observers.generatorReported(answer.batch, message.generation);
     // The only request of a batch of a decoupled model: it gets no more answers.
     pending[0]?.waiter.flow?.disconnect();
     this.#observers.of(model).batchRan(rows, {
@@ -267,11 +271,12 @@ export class WorkerBatches {
     if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(told))) pending.waiter.reject(told);
   }
 
-  failed({ batch, code }: FailedMessage): void {
+  failed({ batch, code, generation }: FailedMessage): void {
     this.#calls.batchEnded(batch);
     const running = this.#running.get(batch);
     this.#running.delete(batch);
     if (running === undefined) return;
+    if (generation !== undefined) this.#observers.generatorReported(running, generation);
     if (code === 'cancelled') this.#observers.of(running.model).batchSkipped(running.rows);
     this.#returnToQueue(running);
   }

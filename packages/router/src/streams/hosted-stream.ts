@@ -8,6 +8,7 @@ import type {
   LinkId,
   StreamError,
   StreamMachineAction,
+  StreamMachineCounts,
   StreamMachineEvent,
   StreamStepId,
 } from '@millrace/core';
@@ -15,7 +16,7 @@ import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
-import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
+import { frequentEvents, type HostedClient, type HostedStreamParts } from './hosted-stream-parts.ts';
 import { hostedStreamStatus } from './hosted-stream-status.ts';
 import { type AppendListener, LogAppends } from './log-appends.ts';
 import type { ModelSteps, StepListener } from './model-steps.ts';
@@ -25,17 +26,6 @@ import type { WokenStream } from './stream-alarms.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { HeldMemory, ScarcityListener } from './stream-holdings.ts';
 import { endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
-
-/** After these the actions are carried out at the end of the turn. */
-const frequentEvents: ReadonlySet<string> = new Set([
-  'step-output',
-  'step-done',
-  'input',
-  'acknowledged',
-  'taken',
-  'memory',
-  'committed',
-]);
 
 const none: readonly never[] = [];
 
@@ -68,7 +58,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     this.#steps = stepsFor(this);
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
-    this.#appends = new LogAppends(parts.log, this);
+    this.#appends = new LogAppends(parts.log, this, parts.pauses);
     this.#memory = parts.memory.open(parts.caller, this);
   }
 
@@ -82,6 +72,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
 
   get epoch(): number {
     return this.#parts.log.epoch;
+  }
+
+  get counts(): StreamMachineCounts {
+    return this.#parts.machine.counts();
   }
 
   get isAttached(): boolean {
@@ -165,7 +159,11 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     if (this.#isPerforming) return;
     this.#isPerforming = true;
     this.#isPerformScheduled = false;
-    const { machine } = this.#parts;
+    const { machine, clock, observer } = this.#parts;
+    if (!this.#isOver && this.#appends.runsOutOfShare()) {
+      observer.streamPaused();
+      machine.handle({ kind: 'journal', isScarce: true }, clock.wallNow());
+    }
     for (let actions = machine.takeActions(); actions.length > 0; actions = machine.takeActions()) {
       for (const action of actions) this.#carryOut(action);
     }
@@ -179,7 +177,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
     if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
-      this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
+      observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
     }
   }
@@ -224,7 +222,14 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'run': {
         const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
         if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
-        this.#steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
+        this.#steps.run({
+          step,
+          input,
+          state,
+          outputsMax,
+          journaledOutputs,
+          deadlineAt: clock.planeTimeOf(deadlineAt),
+        });
         return;
       }
       case 'grant':
@@ -329,6 +334,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     const { id, alarms, owner } = this.#parts;
     this.#isOver = true;
     alarms.remove(this);
+    this.#appends.end();
     this.#memory.end();
     this.#steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');

@@ -15,6 +15,8 @@ import type {
 import type { StreamLogSummary } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
+import { StreamQuarantine } from './quarantined-stream.ts';
+import { RestoreGuard } from './restore-guard.ts';
 import { StreamDirectory } from './stream-directory.ts';
 import type {
   AttachedLink,
@@ -36,6 +38,7 @@ export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
+  readonly #guard: RestoreGuard;
   /** One for all streams. */
   readonly #defaultCredit: StreamCredit;
   /** For operators. */
@@ -48,7 +51,16 @@ export class StreamHost implements StreamGateway {
     this.#parts = parts;
     this.#defaultCredit = { messages: creditMessages, bytes: creditBytes };
     this.#table = new StreamTable(parts.settings);
-    this.#openings = new StreamOpenings(parts, this.#table);
+    this.#guard = new RestoreGuard({
+      journal: parts.journal,
+      clock: parts.clock,
+      deathsMax: parts.settings.restoreDeathsMax,
+      earlierEnd: parts.earlierEnd,
+    });
+    const { journal, clock, observer } = parts;
+    const { resumeWindowMs } = parts.settings;
+    const quarantine = new StreamQuarantine({ guard: this.#guard, journal, clock, observer, resumeWindowMs });
+    this.#openings = new StreamOpenings(parts, this.#table, quarantine);
     this.directory = new StreamDirectory(parts, this.#table, this.#openings);
   }
 
@@ -63,7 +75,9 @@ export class StreamHost implements StreamGateway {
     this.#opened(open, caller).then(
       (stream) => {
         if (link.isDetached) return;
-        const { resumeAfter, outputCredit = this.#defaultCredit } = open;
+        const { outputCredit = this.#defaultCredit } = open;
+        // What it had sent is not known any more.
+        const resumeAfter = stream.opening.isQuarantined === true ? 0 : open.resumeAfter;
         const { isAcknowledging } = options;
         stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
         link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
@@ -110,7 +124,12 @@ export class StreamHost implements StreamGateway {
    * have ended stay in the journal until somebody resumes them.
    */
   async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
-    const waiting = (await this.#leftOpen()).values();
+    const left = await this.#leftOpen();
+    // Those that are suspected of the death of a router come last: others do not wait for the next one.
+    const suspects = new Set<string>();
+    for (const { stream } of left) if ((await this.#guard.deathsOf(stream)) > 0) suspects.add(stream);
+    const isSuspect = ({ stream }: StreamLogSummary): boolean => suspects.has(stream);
+    const waiting = [...left.filter((log) => !isSuspect(log)), ...left.filter(isSuspect)].values();
     let restored = 0;
     const restoreSome = async (): Promise<void> => {
       for (const { stream: id } of waiting) {
@@ -126,6 +145,7 @@ export class StreamHost implements StreamGateway {
       }
     };
     await Promise.all(Array.from({ length: restoresMax }, restoreSome));
+    this.#guard.noteAllRestored();
     return restored;
   }
 

@@ -2,8 +2,11 @@
 import type { Journal } from '@millrace/store';
 import { HostedStream } from './hosted-stream.ts';
 import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
+import { JournalPauses } from './journal-pauses.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
+import { openingWarnings } from './opening-warnings.ts';
+import type { EarlierEnd } from './restore-guard.ts';
 import { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { StreamModels } from './stream-models.ts';
@@ -16,25 +19,32 @@ export interface StreamOpeningsParts
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
+  readonly earlierEnd: EarlierEnd;
   readonly clock: StreamClock & ModelStepsParts['clock'];
 }
 
 /** A stream of this router: new, or found in the journal. */
-type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner'>;
+interface FoundStream
+  extends Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses' | 'warnings'> {
+  /** Of a new stream, if its client chose one. */
+  readonly chosenId: string | undefined;
+}
 
 export class StreamHosting implements StreamOwner {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #alarms: StreamAlarms;
+  readonly #pauses: JournalPauses;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
     this.#alarms = new StreamAlarms(parts.clock);
+    this.#pauses = new JournalPauses(parts.clock);
   }
 
   host(found: FoundStream): HostedStream {
-    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, warnings, isRestored } = found;
+    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, chosenId, isRestored } = found;
     const { clock, observer, memory } = this.#parts;
     // Written out: an object made by a spread has a hidden class of its own, which takes 450 bytes.
     const parts: HostedStreamParts = {
@@ -46,10 +56,11 @@ export class StreamHosting implements StreamOwner {
       machine,
       pin,
       caller,
-      warnings,
+      warnings: openingWarnings(chosenId, opening.exactness),
       isRestored,
       clock,
       alarms: this.#alarms,
+      pauses: this.#pauses,
       observer,
       memory,
       owner: this,

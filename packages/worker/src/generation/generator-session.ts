@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { parseGenerationParameters, SamplerScratch } from '@millrace/generation';
-import { type BatchTensor, InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import {
+  type BatchTensor,
+  type GenerationLoad,
+  InferenceError,
+  type LoadSpec,
+  type TensorSpec,
+} from '@millrace/protocol';
 import type { OutputMemory, RunResult, Session, SteppedRun, SteppedRunRequest } from '../engine.ts';
 import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import type { DecodeLoop } from './decode-loop.ts';
@@ -41,6 +47,10 @@ export class GeneratorSession implements Session {
       },
       end: () => generation?.end(),
     };
+  }
+
+  generationLoad(): GenerationLoad {
+    return this.#parts.loop.counts;
   }
 
   async unload(): Promise<void> {
@@ -84,7 +94,9 @@ export class GeneratorSession implements Session {
       return (generatorOutputs[name] as NonNullable<(typeof generatorOutputs)[string]>)(token);
     });
     const parts = memory.layOut(encoded.map(({ byteLength }) => byteLength));
+    const { promptTokens, finishReason } = token;
     return {
+      usage: finishReason === undefined ? { promptTokens } : { promptTokens, finishReason },
       outputs: encoded.map((bytes, part): BatchTensor => {
         memory.write(part, bytes);
         return { index: outputs[part] as number, shape: [1], data: parts[part] as Uint8Array };

@@ -1,10 +1,11 @@
 /** `millrace infer`: one request to a running server, its answer on the screen. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, messageFromFileError, type TensorSpec } from '@millrace/protocol';
 import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { namedValues, wholeNumber } from '../flag-readers.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { timeoutMsFrom, urlFrom } from '../server-call.ts';
@@ -22,7 +23,7 @@ interface InferPlan {
   readonly timeoutMs: number;
   readonly deadlineMs: number | undefined;
   readonly dataFile: string | undefined;
-  readonly inputs: Omit<WantedInputs, 'files'>;
+  readonly inputs: Omit<WantedInputs, 'files' | 'optional'>;
   /** Paths by input. */
   readonly files: ReadonlyMap<string, string>;
   readonly isBinary: boolean;
@@ -55,7 +56,10 @@ async function requestFrom(
   // Servers take 16-bit floats as bytes only, and files are mostly not text.
   const isBinary =
     plan.isBinary || files.size > 0 || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
-  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files }), isBinary);
+  const isGiven = ({ name }: TensorSpec): boolean => plan.inputs.values.has(name) || files.has(name);
+  // An input that is left out is either optional, or the command fails.
+  const optional = inputs.every(isGiven) ? new Set<string>() : await client.optionalInputs(plan.model, plan.version);
+  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files, optional }), isBinary);
 }
 
 async function readData(file: string, parts: CommandEnvironment): Promise<Uint8Array> {
@@ -110,34 +114,6 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return plan;
-}
-
-function wholeNumber(
-  flags: FlagValues,
-  flag: string,
-  fallback: number,
-  min: number,
-  problems: ConfigProblem[],
-): number {
-  const written = flags.takeText(flag);
-  if (written === undefined) return fallback;
-  const value = /^\d+$/.test(written) ? Number(written) : Number.NaN;
-  if (value >= min && value <= 0xffff_ffff) return value;
-  problems.push({
-    source: `--${flag}`,
-    message: `must be a whole number from ${min} to ${0xffff_ffff}, not "${written}"`,
-  });
-  return fallback;
-}
-
-function namedValues(flags: FlagValues, flag: string, form: string, problems: ConfigProblem[]): Map<string, string> {
-  const values = new Map<string, string>();
-  for (const written of flags.allTexts(flag)) {
-    const equals = written.indexOf('=');
-    if (equals < 1) problems.push({ source: `--${flag}`, message: `must be ${form}, not "${written}"` });
-    else values.set(written.slice(0, equals), written.slice(equals + 1));
-  }
-  return values;
 }
 
 function shapesFrom(flags: FlagValues, problems: ConfigProblem[]): Map<string, readonly number[]> {

@@ -9,6 +9,7 @@ import {
   type Tensor,
   type TensorSpec,
 } from '@millrace/protocol';
+import { randomFrom } from '../../seeded-random.ts';
 import { CommandFailure } from '../command-failure.ts';
 
 /** 64 Mi elements: more is a typing mistake in a shape. */
@@ -23,7 +24,7 @@ export function randomTensor(spec: TensorSpec, shape: readonly number[], seed: n
       `input ${spec.name} would have ${count} elements, more than ${randomElementsMax}; give a smaller --shape`,
     );
   }
-  const next = generatorOf(seed);
+  const next = randomFrom(seed);
   const values = Array.from({ length: count }, () => valueFrom(spec.datatype, next()));
   const header = { name: spec.name, datatype: spec.datatype, shape };
   const reader = new JsonReader(new TextEncoder().encode(stringifyJson(values)));
@@ -45,15 +46,4 @@ function valueFrom(datatype: Datatype, random: number): number | boolean | strin
     default:
       return Math.floor(random * 10);
   }
-}
-
-/** Mulberry32: small, and random enough for example inputs. Numbers from 0 to below 1. */
-function generatorOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
