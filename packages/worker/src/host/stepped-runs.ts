@@ -55,7 +55,16 @@ export class SteppedRuns {
         if (credit.answers === 0 && !isOver) await granted(credit);
         if (isOver) throw new InferenceError('cancelled', 'nobody waits for the answer');
         credit.answers -= 1;
-        if (!(await this.#step(batch, sequence, run))) return;
+        const memory = this.#parts.makeMemory();
+        try {
+          const result = await run.step(memory);
+          if (result === undefined) return;
+          const region = memory.take(result.outputs);
+          this.#send({ kind: 'partial-answer', batch, sequence, outputs: result.outputs, region }, run);
+        } catch (error) {
+          memory.release();
+          throw error;
+        }
       }
     } finally {
       isOver = true;
@@ -63,23 +72,11 @@ export class SteppedRuns {
     }
   }
 
-  /** False: the run has ended. */
-  async #step(batch: number, sequence: number, run: SteppedRun): Promise<boolean> {
-    const memory = this.#parts.makeMemory();
-    try {
-      const result = await run.step(memory);
-      if (result === undefined) return false;
-      const region = memory.take(result.outputs);
-      const problem = this.#parts.send({ kind: 'partial-answer', batch, sequence, outputs: result.outputs, region });
-      if (problem !== undefined) {
-        run.end();
-        throw problem;
-      }
-      return true;
-    } catch (error) {
-      memory.release();
-      throw error;
-    }
+  #send(answer: PartialAnswerMessage, run: SteppedRun): void {
+    const problem = this.#parts.send(answer);
+    if (problem === undefined) return;
+    run.end();
+    throw problem;
   }
 }
 
