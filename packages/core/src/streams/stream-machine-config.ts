@@ -75,7 +75,7 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   unsentBytesMax: 256 * 1024,
   stepsMax: 32,
   outputsAheadMin: 16,
-  outputsAheadMax: 128,
+  outputsAheadMax: 256,
   outputsAheadBytes: mebibyte,
   checkpointInputsMax: 16,
   checkpointMsMax: 1_000,

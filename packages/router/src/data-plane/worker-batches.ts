@@ -13,7 +13,7 @@ import type {
   Tensor,
   WorkerLink,
 } from '@millrace/protocol';
-import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
+import { type BatchPart, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
 import { BatchSending } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
@@ -152,9 +152,13 @@ export class WorkerBatches {
       return;
     }
     const { valid } = pending;
-    const { name, version } = running.model.view;
+    const { model } = running;
+    const { name, version } = model.view;
     this.#observers.tokenCame(running, message, this.#clock.now());
-    const outputs = splitterOf(running.model, message, 1, [valid]).rows(valid.outputs, 0, 1);
+    const outputs =
+      model.shaping === undefined
+        ? wholeAnswer(model, message, valid.outputs)
+        : splitterOf(model, message, 1, [valid]).rows(valid.outputs, 0, 1);
     const release = (): void => message.region.release();
     flow.give({ model: name, version, id: valid.id, outputs, release });
   }

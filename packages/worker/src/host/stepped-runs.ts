@@ -58,7 +58,19 @@ export class SteppedRuns {
         if (credit.answers === 0 && !isOver) await granted(credit);
         if (isOver) throw new InferenceError('cancelled', 'nobody waits for the answer');
         credit.answers -= 1;
-        if (!(await this.#step(batch, sequence, run, takeLoad))) return;
+        const memory = this.#parts.makeMemory();
+        try {
+          const result = await run.step(memory);
+          if (result === undefined) return;
+          const { outputs, usage } = result;
+          const region = memory.take(outputs);
+          const load = takeLoad?.();
+          const generation = load === undefined || usage === undefined ? {} : { generation: { ...load, usage } };
+          this.#send({ kind: 'partial-answer', batch, sequence, outputs, region, ...generation }, run);
+        } catch (error) {
+          memory.release();
+          throw error;
+        }
       }
     } finally {
       isOver = true;
@@ -66,26 +78,11 @@ export class SteppedRuns {
     }
   }
 
-  /** False: the run has ended. */
-  async #step(batch: number, sequence: number, run: SteppedRun, takeLoad: TakeLoad | undefined): Promise<boolean> {
-    const memory = this.#parts.makeMemory();
-    try {
-      const result = await run.step(memory);
-      if (result === undefined) return false;
-      const { outputs, usage } = result;
-      const region = memory.take(outputs);
-      const load = takeLoad?.();
-      const generation = load === undefined || usage === undefined ? {} : { generation: { ...load, usage } };
-      const problem = this.#parts.send({ kind: 'partial-answer', batch, sequence, outputs, region, ...generation });
-      if (problem !== undefined) {
-        run.end();
-        throw problem;
-      }
-      return true;
-    } catch (error) {
-      memory.release();
-      throw error;
-    }
+  #send(answer: PartialAnswerMessage, run: SteppedRun): void {
+    const problem = this.#parts.send(answer);
+    if (problem === undefined) return;
+    run.end();
+    throw problem;
   }
 }
 
