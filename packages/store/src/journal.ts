@@ -97,10 +97,21 @@ export interface StreamLog {
    * the order of the appends. A trim that failed changed nothing; the next append says why.
    */
   trim(to: number, snapshot: readonly Uint8Array[]): void;
+  /** As it was noted last when the log was taken over; undefined: its stream had a client, or none yet. */
+  readonly idle: IdleNote | undefined;
+  /** Says since when the stream of the log has no client; in the order of the appends, and lost if the log is given up before. */
+  noteIdle(idle: IdleNote | undefined): void;
   /** Tells this listener, in a later microtask, when this owner knows that it is none any more; never, if it closes the log before. */
   tellWhenFenced(listener: FenceListener): void;
   /** Gives up the ownership, after everything appended before is durable or has failed. */
   close(options?: CloseLogOptions): Promise<void>;
+}
+
+export interface IdleNote {
+  /** In milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** The time for which it is kept was prolonged because no owner was there meanwhile; that is done once. */
+  readonly isExtended: boolean;
 }
 
 export interface FenceListener {

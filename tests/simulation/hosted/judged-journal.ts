@@ -40,6 +40,8 @@ function judgedLog(log: StreamLog, world: SimulatedWorld, watcher: LogWatcher): 
     epoch: log.epoch,
     base: log.base,
     expiresAtMs: log.expiresAtMs,
+    idle: log.idle,
+    noteIdle: (idle) => log.noteIdle(idle),
     hasShareFor: (bytes) => log.hasShareFor(bytes),
     tellWhenFenced: (listener) => log.tellWhenFenced(listener),
     get snapshot() {

@@ -74,6 +74,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     return this.#parts.log.epoch;
   }
 
+  get pin(): HostedStreamParts['pin'] {
+    return this.#parts.pin;
+  }
+
   get counts(): StreamMachineCounts {
     return this.#parts.machine.counts();
   }
@@ -136,7 +140,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     const { machine, clock } = this.#parts;
     if (event.kind === 'input' && event.link !== undefined && !this.claim(event.input.payload?.byteLength ?? 0)) {
       // The input is not lost: it was not accepted, so the client sends it again when it resumes.
-      this.#leaveLink(event.link, memoryRefusal());
+      this.leaveLink(event.link, memoryRefusal());
       return;
     }
     machine.handle(event, clock.wallNow());
@@ -175,7 +179,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     }
     this.#awaited?.settle(machine.acceptedInput, machine.ending);
     if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
-    if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
+    if (this.#finishing !== undefined && machine.isDelivered) this.leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
       observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
@@ -241,6 +245,9 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'close-link':
         this.#closeLink(action.link, streamInferenceError(action.error));
         return;
+      case 'idle':
+        log.noteIdle(action.idle);
+        return;
       case 'wake-at':
         alarms.set(this, action.at);
         return;
@@ -290,7 +297,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   }
 
   /** The host ends the connection, not the machine. */
-  #leaveLink(link: LinkId, error: InferenceError | undefined): void {
+  leaveLink(link: LinkId, error: InferenceError | undefined): void {
     const client = this.#client(link);
     if (this.#finishing === link) this.#finishing = undefined;
     this.detach(link);
@@ -342,6 +349,6 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     this.#awaited?.rejectAll(left);
     this.#releaseEndWaiters();
     this.#giveRoom();
-    owner.onOver(id);
+    owner.onOver(id, left.code === 'journal-unavailable');
   }
 }

@@ -1,10 +1,11 @@
 /** Models of streams, from what the data plane knows. */
-import type { LoadSpec } from '@millrace/protocol';
+import type { LoadSpec, Tensor } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
-import { noTrail } from '../data-plane/infer.ts';
+import { type InferRequest, noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import { ValidInferRequest } from '../data-plane/valid-request.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
@@ -90,7 +91,9 @@ export class LiveStreamModels implements StreamModels {
     const release = served.streams.hold(onRetired);
     try {
       const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
-      return { model: this.#streamModelOf(served.view), revision: served, digest, exactness: undefined, release };
+      const model = this.#streamModelOf(served.view);
+      const check = (inputs: readonly Tensor[], id: string): void => checkInputs(served, inputs, id);
+      return { model, revision: served, digest, exactness: undefined, check, release };
     } catch (error) {
       release();
       throw new InferenceError(
@@ -117,4 +120,20 @@ export class LiveStreamModels implements StreamModels {
     this.#streamModels.set(view, made);
     return made;
   }
+}
+
+const checkedOrigin = {
+  caller: '',
+  deadlineAt: Number.POSITIVE_INFINITY,
+  queueTimeoutMs: Number.POSITIVE_INFINITY,
+  priority: 0,
+  trail: noTrail,
+};
+const noParameters: InferRequest['target']['parameters'] = new Map();
+
+/** Long texts are checked in slices when the step runs. */
+function checkInputs(served: ServedModel, inputs: readonly Tensor[], id: string): void {
+  const { name: model, version } = served.view;
+  const target = { model, version, id, parameters: noParameters, outputs: [], sequence: undefined };
+  ValidInferRequest.from({ target, inputs, origin: checkedOrigin }, served, true);
 }

@@ -15,6 +15,8 @@ import type {
 import type { StreamLogSummary } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
+import { inputRefusal } from './input-door.ts';
+import { LostStreams } from './lost-streams.ts';
 import { StreamQuarantine } from './quarantined-stream.ts';
 import { RestoreGuard } from './restore-guard.ts';
 import { StreamDirectory } from './stream-directory.ts';
@@ -26,7 +28,7 @@ import type {
   StreamListenerOfLink,
   StreamStatus,
 } from './stream-gateway.ts';
-import type { StreamOpeningsParts } from './stream-hosting.ts';
+import type { GivenStreamParts, StreamOpeningsParts } from './stream-hosting.ts';
 import { StreamOpenings } from './stream-openings.ts';
 import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
@@ -39,6 +41,7 @@ export class StreamHost implements StreamGateway {
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
   readonly #guard: RestoreGuard;
+  readonly #lost: LostStreams;
   /** One for all streams. */
   readonly #defaultCredit: StreamCredit;
   /** For operators. */
@@ -46,7 +49,9 @@ export class StreamHost implements StreamGateway {
   #linkCount = 0;
   #isDraining: boolean = false;
 
-  constructor(parts: StreamOpeningsParts) {
+  constructor(given: GivenStreamParts) {
+    this.#lost = new LostStreams({ clock: given.clock, restore: (id) => this.#restored(id) });
+    const parts: StreamOpeningsParts = { ...given, lost: this.#lost };
     const { creditMessages, creditBytes } = parts.settings;
     this.#parts = parts;
     this.#defaultCredit = { messages: creditMessages, bytes: creditBytes };
@@ -93,6 +98,8 @@ export class StreamHost implements StreamGateway {
 
   async input(id: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame> {
     const stream = await this.#resumed(id, caller);
+    const refusal = inputRefusal(stream.pin, frame.sequence, frame.payload);
+    if (refusal !== undefined) throw refusal;
     const event = inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec);
     if (!stream.claim(event.input.payload?.byteLength ?? 0)) throw memoryRefusal();
     stream.tell(event);
@@ -135,10 +142,7 @@ export class StreamHost implements StreamGateway {
       for (const { stream: id } of waiting) {
         if (this.#isDraining) return;
         try {
-          const stream = await this.#openings.restored(id);
-          if (stream === undefined) continue;
-          this.#leaveIfDraining(stream);
-          restored += 1;
+          if (await this.#restored(id)) restored += 1;
         } catch (error) {
           onFailed(id, openRefusalFrom(error));
         }
@@ -152,7 +156,15 @@ export class StreamHost implements StreamGateway {
   /** Tells every client, and gives up every stream: whoever is next takes them over. */
   drain(): void {
     this.#isDraining = true;
+    this.#lost.stop();
     for (const stream of this.#table.all()) stream.tell({ kind: 'draining' });
+  }
+
+  /** False: there is no such stream any more. */
+  async #restored(id: string): Promise<boolean> {
+    const stream = await this.#openings.restored(id);
+    if (stream !== undefined) this.#leaveIfDraining(stream);
+    return stream !== undefined;
   }
 
   async #leftOpen(): Promise<readonly StreamLogSummary[]> {

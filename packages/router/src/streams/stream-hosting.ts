@@ -3,6 +3,7 @@ import type { Journal } from '@millrace/store';
 import { HostedStream } from './hosted-stream.ts';
 import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { JournalPauses } from './journal-pauses.ts';
+import type { LostStreams } from './lost-streams.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
 import { openingWarnings } from './opening-warnings.ts';
@@ -13,6 +14,9 @@ import type { StreamModels } from './stream-models.ts';
 import type { StreamSettings } from './stream-options.ts';
 import type { StreamTable } from './stream-table.ts';
 
+/** What a host is given, and what its parts get of it. */
+export type GivenStreamParts = Omit<StreamOpeningsParts, 'lost'>;
+
 export interface StreamOpeningsParts
   extends Omit<ModelStepsParts, 'clock' | 'observer'>,
     Pick<HostedStreamParts, 'memory' | 'observer'> {
@@ -20,6 +24,7 @@ export interface StreamOpeningsParts
   readonly models: StreamModels;
   readonly settings: StreamSettings;
   readonly earlierEnd: EarlierEnd;
+  readonly lost: Pick<LostStreams, 'add'>;
   readonly clock: StreamClock & ModelStepsParts['clock'];
 }
 
@@ -78,7 +83,8 @@ export class StreamHosting implements StreamOwner {
     this.#table.giveRoom(caller);
   }
 
-  onOver(id: string): void {
+  onOver(id: string, isLost: boolean): void {
     this.#table.remove(id);
+    if (isLost) this.#parts.lost.add(id);
   }
 }

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type OpenedStream, openDecisionOf, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame, streamProtocolVersion } from '@millrace/protocol';
-import type { StreamLogView } from '@millrace/store';
+import type { StreamLog, StreamLogView, TakeOverOptions } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
 import type { HostedStream } from './hosted-stream.ts';
 import { KeptOpening } from './kept-opening.ts';
@@ -19,7 +19,7 @@ import type { StreamQuarantine } from './quarantined-stream.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
 import { hasSameFiles, type StreamPin } from './stream-models.ts';
-import { memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
+import { appendRefusalFrom, memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export class StreamOpenings {
@@ -101,7 +101,7 @@ export class StreamOpenings {
     { caller, principal }: StreamCaller,
     expectedEpoch: number,
   ): Promise<HostedStream> {
-    const { journal, models, settings, clock, observer } = this.#parts;
+    const { models, settings, clock, observer } = this.#parts;
     this.#table.claimRoom(caller);
     let pin: StreamPin | undefined;
     try {
@@ -112,8 +112,7 @@ export class StreamOpenings {
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
       const tag = journalTagOf(pin.model.view);
       // The log outlives the stream, so that its end can be written and be asked for.
-      const log = await journal.takeOver(id, this.#owner, {
-        create: true,
+      const log = await this.#createdLog(id, {
         expectedEpoch,
         expiresAtMs: expiresAtMs + settings.resumeWindowMs,
         tag,
@@ -165,6 +164,17 @@ export class StreamOpenings {
     }
   }
 
+  async #createdLog(id: string, options: Omit<TakeOverOptions, 'create'>): Promise<StreamLog | undefined> {
+    const { journal, lost } = this.#parts;
+    try {
+      return await journal.takeOver(id, this.#owner, { ...options, create: true });
+    } catch (error) {
+      // It may be there or not.
+      if (appendRefusalFrom(error) === 'unavailable') lost.add(id);
+      throw error;
+    }
+  }
+
   /** Undefined: there is none, or another router was faster. */
   async #restored(id: string, expectedEpoch: number | undefined): Promise<HostedStream | undefined> {
     const known = this.#table.take(id);
@@ -193,7 +203,7 @@ export class StreamOpenings {
         pin = found && { ...found, exactness: opening.exactness };
       }
       const last = log.base + log.entries.length;
-      const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
+      const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow(), log.idle);
       const isChanged = pin !== undefined && !hasSameFiles(opening.modelDigest, pin.digest);
       if (!hasEnded && (pin === undefined || isChanged)) {
         const code = isChanged ? 'model-changed' : 'model-unloaded';
