@@ -1,4 +1,5 @@
 /** Opens what serves models, from the private folder up to labels and splits. The server and the embedding API both use it. */
+import { join } from 'node:path';
 import type { DataPlaneObserver, LibraryListener } from '@millrace/router/internal';
 import { type Assembly, type AssemblyParts, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';
@@ -36,9 +37,18 @@ export async function openServing(components: Components, parts: ServingParts): 
   const store = await openStore(config.store, children.folder);
   components.add({ close: () => store.close() });
   await children.checkReach(rest.paths, config.store.path);
-  const assembly = await assemble({ ...rest, config, store, children, ...stateFolderIn(config.store.path) });
+  const lastingFolder = heldFolder && children.lastingFolder;
+  const probeFile = lastingFolder === undefined ? {} : { probeFile: join(lastingFolder, 'generator-probes.json') };
+  const assembly = await assemble({
+    ...rest,
+    config,
+    store,
+    children,
+    ...probeFile,
+    ...stateFolderIn(config.store.path),
+  });
   addAssembly(components, assembly);
-  return { ...assembly, temporaryFolder: children.folder, lastingFolder: heldFolder && children.lastingFolder };
+  return { ...assembly, temporaryFolder: children.folder, lastingFolder };
 }
 
 /**
