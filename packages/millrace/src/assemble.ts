@@ -13,6 +13,7 @@ import {
   type LocalLaneOptions,
   ModelLibrary,
   measureProcess,
+  ProbeMemory,
   pathRedactionFor,
   type ResultCache,
   Runners,
@@ -45,6 +46,8 @@ export interface AssemblyParts {
   readonly isRestart?: boolean;
   /** Keeps explicit loads and pins; without it they are lost when the process ends. */
   readonly store?: MetadataStore;
+  /** Where what generators were found to be like is kept; without it, it is forgotten when the process ends. */
+  readonly probeFile?: string;
   /** Where model files uploaded with a load are kept; without it they are removed when the server ends. */
   readonly stateFolder?: string;
   readonly observer: DataPlaneObserver;
@@ -127,7 +130,15 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const { workers, roster, inspection } = dataPlane;
   const sharing = { spreadWorkers: Math.min(availableParallelism(), sharedWorkersSpreadMax) };
   const fleet = new WorkerFleet(
-    { workers, roster, clock, random, loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000), listener },
+    {
+      workers,
+      roster,
+      clock,
+      random,
+      loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
+      listener,
+      probes: new ProbeMemory(parts.probeFile),
+    },
     sharing,
   );
   const { children, readings } = parts;

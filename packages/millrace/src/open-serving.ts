@@ -1,4 +1,5 @@
 /** Opens what serves models, from the private folder up to labels and splits. The server and the embedding API both use it. */
+import { join } from 'node:path';
 import type { DataPlaneObserver, LibraryListener } from '@millrace/router/internal';
 import { type Assembly, type AssemblyParts, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';
@@ -51,12 +52,14 @@ export async function openServing(components: Components, parts: ServingParts): 
   await children.checkReach(rest.paths, config.store.path);
   const readings = new ReadingCache({ folder: lastingFolder, code: codeId() });
   components.add({ close: () => readings.close() });
+  const probeFile = lastingFolder === undefined ? {} : { probeFile: join(lastingFolder, 'generator-probes.json') };
   const assembly = await assemble({
     ...rest,
     config,
     store,
     children,
     readings,
+    ...probeFile,
     ...stateFolderIn(config.store.path, lastingFolder),
   });
   addAssembly(components, assembly);

@@ -15,6 +15,7 @@ export {
   type GenerationLoad,
   type GenerationReport,
 } from './dispatch/generation-report.ts';
+export { type GeneratorProbe, takeGeneratorProbe } from './dispatch/generator-probe.ts';
 export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';

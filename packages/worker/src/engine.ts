@@ -5,6 +5,7 @@ import {
   type EngineName,
   type GeneratedUsage,
   type GenerationLoad,
+  type GeneratorProbe,
   InferenceError,
   type LoadSpec,
   type Tensor,
@@ -95,8 +96,10 @@ export interface Session {
   run(request: RunRequest): Promise<RunResult>;
   /** For models whose `LoadSpec.isDecoupled` is set, instead of `run`. */
   begin?(request: SteppedRunRequest): SteppedRun;
+  /** Of a generator: what was found out at the load, to be kept for the next one. */
+  readonly probe?: GeneratorProbe | undefined;
   /** Of a generator: how much it has to do now. */
-  generationLoad?(): GenerationLoad;
+  readonly generationLoad?: (() => GenerationLoad) | undefined;
   unload(): Promise<void>;
 }
 

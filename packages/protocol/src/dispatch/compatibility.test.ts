@@ -54,6 +54,7 @@ const hello = { kind: 'hello', versions, toWorkerBytes: 1, toRouterBytes: 2, fra
 const spec = { model: 1, name: 'm', version: '1', engine: 'onnxruntime', path: '/m', inputs: [], outputs: [] } as const;
 
 const load = { running: 3, waiting: 1, cacheBytes: 2 ** 33, cacheBytesMax: 2 ** 34, preemptions: 7 };
+const probe = { key: 'k', layout: 'padded', rowsMax: 32, isExact: false, findings: ['why'] } as const;
 const usage = { promptTokens: 12, finishReason: 'length' } as const;
 
 const toWorker: readonly FrameToWorker[] = [
@@ -71,7 +72,7 @@ const toWorker: readonly FrameToWorker[] = [
 
 const fromWorker: readonly FrameFromWorker[] = [
   hello,
-  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3, cost: { addedBytes: 1, processorMs: 2 } },
+  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3, cost: { addedBytes: 1, processorMs: 2 }, probe },
   { kind: 'load-failed', model: 1, message: 'no file' },
   { kind: 'load-failed', model: 1, message: 'no input', isFinal: true },
   { kind: 'credit', batchesMax: 2 },

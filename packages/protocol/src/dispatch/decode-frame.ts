@@ -22,6 +22,7 @@ import {
   UnknownFrameKind,
 } from './frame-layout.ts';
 import { takeGenerationReport } from './generation-report.ts';
+import { generatorProbeFrom } from './generator-probe.ts';
 import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
 import type {
@@ -91,7 +92,12 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       const model = cursor.u32();
       cursor.skip(4);
       const ready = { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() } as const;
-      return cursor.isAtEnd ? ready : { ...ready, cost: { addedBytes: cursor.u53(), processorMs: cursor.f64() } };
+      if (cursor.isAtEnd) return ready;
+      const cost = { addedBytes: cursor.u53(), processorMs: cursor.f64() };
+      if (cursor.isAtEnd) return { ...ready, cost };
+      cursor.skip(4);
+      const probe = generatorProbeFrom(cursor.text(cursor.u32()));
+      return probe === undefined ? { ...ready, cost } : { ...ready, cost, probe };
     }
     case frameKinds['load-failed']: {
       const model = cursor.u32();

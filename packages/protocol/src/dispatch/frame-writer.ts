@@ -24,6 +24,7 @@ import type {
   DispatchMessage,
   FailedMessage,
   PartialAnswerMessage,
+  ReadyMessage,
 } from './messages.ts';
 import { greetingTextOf } from './worker-identity.ts';
 
@@ -140,16 +141,7 @@ export class FrameWriter {
         this.#u32(0);
         return this.#end();
       case 'ready':
-        this.#begin(frameKinds.ready, frame.cost === undefined ? 32 : 48);
-        this.#u32(frame.model);
-        this.#u32(0);
-        this.#f64(frame.loadMs);
-        this.#u53(frame.residentBytes);
-        if (frame.cost !== undefined) {
-          this.#u53(frame.cost.addedBytes);
-          this.#f64(frame.cost.processorMs);
-        }
-        return this.#end();
+        return this.#appendReady(frame);
       case 'stop':
         this.#begin(frameKinds.stop, frameHeaderBytes);
         return this.#end();
@@ -291,6 +283,24 @@ export class FrameWriter {
     this.#u53(call);
     this.#f64(retryAfterMs);
     this.#u32(code);
+    this.#u32(text.length);
+    this.#padded(text);
+    return this.#end();
+  }
+
+  #appendReady({ model, loadMs, residentBytes, cost, probe }: ReadyMessage): boolean {
+    const text = cost === undefined || probe === undefined ? undefined : encoder.encode(JSON.stringify(probe));
+    const probeBytes = text === undefined ? 0 : 8 + alignedLength(text.length);
+    this.#begin(frameKinds.ready, (cost === undefined ? 32 : 48) + probeBytes);
+    this.#u32(model);
+    this.#u32(0);
+    this.#f64(loadMs);
+    this.#u53(residentBytes);
+    if (cost === undefined) return this.#end();
+    this.#u53(cost.addedBytes);
+    this.#f64(cost.processorMs);
+    if (text === undefined) return this.#end();
+    this.#u32(0);
     this.#u32(text.length);
     this.#padded(text);
     return this.#end();

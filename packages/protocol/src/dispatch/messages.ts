@@ -6,6 +6,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
 import type { GenerationReport } from './generation-report.ts';
+import type { GeneratorProbe } from './generator-probe.ts';
 import type { GpuSpec } from './gpu.ts';
 import type { ModelContent } from './model-content.ts';
 import type { WarmupSample } from './warm-up.ts';
@@ -54,6 +55,8 @@ export interface LoadSpec {
   readonly isDecoupled?: true;
   /** Of a generator: how much memory the keys and values of all texts may take. */
   readonly cacheBytesMax?: number;
+  /** Of a generator: what an earlier load found out, which the worker uses if the key is that of its own files. */
+  readonly probe?: GeneratorProbe;
   /** Graph outputs of a ZipMap are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
   readonly cutsZipMaps?: boolean;
 }
@@ -154,6 +157,8 @@ export interface ReadyMessage {
   readonly residentBytes: number;
   /** What the load cost; undefined: the worker does not say. */
   readonly cost?: LoadCost;
+  /** Of a generator; only with `cost`. */
+  readonly probe?: GeneratorProbe;
 }
 
 export interface LoadCost {

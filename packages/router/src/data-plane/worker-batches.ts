@@ -14,7 +14,7 @@ import type {
   WorkerLink,
 } from '@millrace/protocol';
 import { type BatchPart, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
-import { BatchSending } from './batch-sending.ts';
+import { BatchSending, type CreditListener } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import { explainedFailure } from './equal-sizes.ts';
@@ -42,6 +42,7 @@ export interface WorkerBatchesParts {
   readonly moveToSuccessor: (request: ValidInferRequest, waiter: Waiter) => boolean;
   /** A batch was cancelled before it was sent: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
+  readonly onCredit: CreditListener;
 }
 
 /** Called when the answer of a shared run could not be split: the model's requests run alone from then on. */
@@ -63,6 +64,7 @@ export class WorkerBatches {
   readonly #onSkipped: (message: FailedMessage) => void;
   readonly #moveToSuccessor: WorkerBatchesParts['moveToSuccessor'];
   readonly #sending: BatchSending;
+  readonly #onCredit: CreditListener;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
   /** The answer that the scheduler is handling; `deliver` hands it out. */
@@ -71,11 +73,12 @@ export class WorkerBatches {
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
   constructor(parts: WorkerBatchesParts) {
-    const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped } = parts;
+    const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped, onCredit } = parts;
     this.#moveToSuccessor = parts.moveToSuccessor;
     this.#onSharingStopped = onSharingStopped;
     this.#onSkipped = onSkipped;
-    this.#sending = new BatchSending(sliced, () => clock.now());
+    this.#onCredit = onCredit;
+    this.#sending = new BatchSending(sliced, () => clock.now(), onCredit);
     this.#pending = pending;
     this.#observers = observers;
     this.#clock = clock;
@@ -167,6 +170,8 @@ export class WorkerBatches {
     this.#calls.batchEnded(batch);
     if (this.#sending.cancel(worker, batch)) this.#skip(batch);
     else this.#links.get(worker)?.send({ kind: 'cancel', batch });
+    // Nothing keeps its worker from ending it now: from here on its run limit applies.
+    this.#onCredit(batch, true);
   }
 
   #skip(batch: BatchId): void {

@@ -7,7 +7,7 @@ import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import { ValidInferRequest } from '../data-plane/valid-request.ts';
 import type { ModelView } from '../model/model-view.ts';
-import { isExact } from './exactness.ts';
+import { exactnessFrom, isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
 import { ModelWaits } from './model-waits.ts';
 import { StreamModel } from './stream-model.ts';
@@ -55,7 +55,10 @@ export class LiveStreamModels implements StreamModels {
     });
     const served = models.mustKnow(target.model, target.version);
     const pin = await this.#pinned(served, onRetired);
-    const found = await exactness.of({ ...pin, sharesRuns: served.sharesRuns });
+    const found =
+      served.probe === undefined
+        ? await exactness.of({ ...pin, sharesRuns: served.sharesRuns })
+        : exactnessFrom(served.probe);
     served.areStreamsExact = found && isExact(found.verdict);
     return { ...pin, exactness: found };
   }

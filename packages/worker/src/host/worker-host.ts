@@ -358,9 +358,10 @@ export class WorkerHost {
     const bytesBefore = this.#options.residentBytes();
     const processorMsBefore = this.#options.processorMs();
     const { model } = spec;
+    let session: Session;
     try {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
-      const session = await this.#options.sessions.load(spec);
+      session = await this.#options.sessions.load(spec);
       const { concurrency } = spec;
       this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined, begin: steppedBy(session, spec) });
       if (concurrency !== undefined) this.#setCredit(Math.min(concurrency, this.#options.creditMax ?? concurrency));
@@ -374,7 +375,8 @@ export class WorkerHost {
     const residentBytes = this.#options.residentBytes();
     const addedBytes = Math.max(0, residentBytes - bytesBefore);
     const processorMs = this.#options.processorMs() - processorMsBefore;
-    this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs } });
+    const probe = session.probe === undefined ? {} : { probe: session.probe };
+    this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs }, ...probe });
   }
 
   #setCredit(batchesMax: number): void {
