@@ -223,19 +223,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'send':
         this.#send(action.link, action.frame);
         return;
-      case 'run': {
-        const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
-        if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
-        this.#steps.run({
-          step,
-          input,
-          state,
-          outputsMax,
-          journaledOutputs,
-          deadlineAt: clock.planeTimeOf(deadlineAt),
-        });
+      case 'run':
+        if (action.journaledOutputs > 0 || action.isAlone) observer.stepRepeated(action.journaledOutputs);
+        this.#steps.run({ ...action, deadlineAt: clock.planeTimeOf(action.deadlineAt) });
         return;
-      }
       case 'grant':
         this.#steps.grant(action.step, action.outputsMax);
         return;
