@@ -3,6 +3,7 @@
  * request to the host's handler as an `Http2Stream`. It has no socket and no timer of its own.
  */
 import type { Peer } from '../exchange.ts';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
@@ -44,6 +45,8 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   readonly #resets: TokenBucket;
   #prefaceHave = 0;
   #isReceiving: boolean = false;
+  /** What is being read is valid until `receiveLent` returns. */
+  isInputLent: boolean = false;
   readonly #late = new LateBytes();
   #isFlushQueued: boolean = false;
   #answersUnflushed = 0;
@@ -120,6 +123,12 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     else this.#read(bytes, this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0);
   }
 
+  receiveLent(bytes: Buffer): void {
+    this.isInputLent = true;
+    this.receive(bytes);
+    this.isInputLent = false;
+  }
+
   #read(bytes: Buffer, from: number): void {
     this.#isReceiving = true;
     this.#framesOfChunk = 0;
@@ -129,7 +138,8 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.flush();
     if (this.isStopped) return;
     if (stoppedAt < bytes.length) {
-      this.#rest = bytes.subarray(stoppedAt);
+      const rest = bytes.subarray(stoppedAt);
+      this.#rest = this.isInputLent ? keptCopyOf(rest) : rest;
       this.#goOnLater();
     } else if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
   }

@@ -4,6 +4,7 @@
  */
 
 import { HpackDecoder } from '../hpack/decoder.ts';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
 import type { HeaderField } from '../wire/header-field.ts';
 import { ClosedStreams } from './closed-streams.ts';
@@ -108,7 +109,9 @@ export class RequestReceiver {
 
   #gather(bytes: Buffer, start: number, end: number): boolean {
     const { headBytesMax, continuationFramesMax } = this.#connection.host.limits;
-    if (this.block.add(bytes.subarray(start, end), headBytesMax, continuationFramesMax)) return true;
+    const part = bytes.subarray(start, end);
+    const kept = this.#connection.isInputLent ? keptCopyOf(part) : part;
+    if (this.block.add(kept, headBytesMax, continuationFramesMax)) return true;
     this.#connection.fail(errorCode.enhanceYourCalm, 'header block too large');
     return false;
   }
@@ -256,7 +259,7 @@ export class RequestReceiver {
     const stream = this.#dataStream;
     if (stream === undefined) return;
     if (stream.isClosed) this.#connection.creditConnection(piece.length);
-    else stream.acceptData(piece);
+    else stream.acceptData(piece, this.#connection.isInputLent);
   }
 
   /** The DATA frame is complete. True when it brought nothing at all. */
