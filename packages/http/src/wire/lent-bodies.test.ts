@@ -9,7 +9,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../exchange.ts';
 import { createRpcHandler } from '../rpc/handler.ts';
 import { unary } from '../rpc/service.ts';
@@ -230,6 +230,41 @@ test('the message of a call is whole until its handler releases it, also after t
   expect(seen.filter((digest) => !digests.has(digest))).toEqual([]);
   expect(seen.length).toBeGreaterThan(20);
   client.close();
+});
+
+test('a body over HTTP/1.1 is read straight into its memory, but for what came with its head', async () => {
+  const lengths: number[] = [];
+  const at = await start(({ body }) => {
+    return new Promise((resolve) => {
+      body.lendAll(bytesMax, {
+        onBody: (bytes, release) => {
+          lengths.push(bytes.length);
+          release();
+          resolve({ status: 200, headers: [], body: Buffer.from('done') });
+        },
+        onBodyFailed: () => resolve({ status: 400, headers: [] }),
+      });
+    });
+  });
+  const socket = connect(at.port, '127.0.0.1');
+  const body = bodyOf(602_112, 4);
+  const send = async (): Promise<void> => {
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 602112\r\n\r\n');
+    socket.write(body);
+    await once(socket, 'data');
+  };
+  await send();
+  const set = vi.spyOn(Uint8Array.prototype, 'set');
+  const copy = vi.spyOn(Buffer.prototype, 'copy');
+  for (let count = 0; count < 5; count++) await send();
+  const copied = set.mock.calls.reduce((sum, [source]) => sum + source.length, 0);
+  expect(copy.mock.calls.length).toBe(0);
+  set.mockRestore();
+  copy.mockRestore();
+  expect(lengths).toEqual(Array(6).fill(602_112));
+  // What came with the head, and what is left where it is less than a read is worth; some of it twice.
+  expect(copied).toBeLessThan(5 * 2 * 65_536);
+  socket.destroy();
 });
 
 test('a handler that releases a body before it has read it is found', async () => {
