@@ -33,6 +33,7 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/end-to-end/first-scrape.test.ts': 'packages/router/src/telemetry/metrics-observer.test.ts',
   'tests/end-to-end/foreign-pages.test.ts': 'packages/router/src/edges/gate/gate.test.ts',
   'tests/end-to-end/kept-memory.test.ts': 'packages/router/src/edges/rest/remembered-requests.test.ts',
+  'tests/end-to-end/large-bodies.test.ts': 'packages/http/src/wire/lent-bodies.test.ts',
   'tests/end-to-end/large-tensors.test.ts': 'tests/contracts/lane-local.test.ts',
   'tests/end-to-end/management.test.ts': 'packages/router/src/edges/management/management.test.ts',
   'tests/end-to-end/memory-budget.test.ts': 'packages/core/src/life-cycle/keeper.test.ts',

@@ -41,6 +41,8 @@ export const cells: readonly Cell[] = [
   grpcCell('grpc-8x8', mlp, 8, 8),
   restCell('rest-binary-64', mlp, 64),
   restCell('image-600k', image, 8),
+  grpcCell('grpc-image-600k', image, 8, 1),
+  restCell('one-caller-image', image, 1),
   grpcCell('one-caller', mlp, 1, 1),
 ];
 

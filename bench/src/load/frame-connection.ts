@@ -14,6 +14,8 @@ export interface FrameListener {
 }
 
 const settingInitialWindow = 4;
+/** What every server takes. A body must fit into the server's windows, which are not watched here. */
+const frameBytesMax = 16_384;
 const windowBytesMax = 2 ** 31 - 1;
 /** How much is received before the connection's window is topped up. */
 const windowStepBytes = 2 ** 26;
@@ -54,18 +56,18 @@ export class FrameConnection {
   call(staysOpen = false): number {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
-    const bytes = Buffer.allocUnsafe(18 + this.#head.length + this.#body.length);
+    const frames = Math.max(1, Math.ceil(this.#body.length / frameBytesMax));
+    const bytes = Buffer.allocUnsafe(9 + this.#head.length + 9 * frames + this.#body.length);
     writeFrameHeader(bytes, 0, this.#head.length, frameType.headers, frameFlag.endHeaders, id);
     bytes.set(this.#head, 9);
-    writeFrameHeader(
-      bytes,
-      9 + this.#head.length,
-      this.#body.length,
-      frameType.data,
-      staysOpen ? 0 : frameFlag.endStream,
-      id,
-    );
-    bytes.set(this.#body, 18 + this.#head.length);
+    let at = 9 + this.#head.length;
+    for (let frame = 0; frame < frames; frame++) {
+      const part = this.#body.subarray(frame * frameBytesMax, (frame + 1) * frameBytesMax);
+      const isLast = frame === frames - 1 && !staysOpen;
+      writeFrameHeader(bytes, at, part.length, frameType.data, isLast ? frameFlag.endStream : 0, id);
+      bytes.set(part, at + 9);
+      at += 9 + part.length;
+    }
     this.socket.write(bytes);
     return id;
   }

@@ -36,6 +36,16 @@ export interface BodyReceiver {
   onBodyFailed(error: unknown): void;
 }
 
+/** Takes a whole body whose memory may be lent. */
+export interface LentBodyReceiver {
+  /**
+   * `release` must be called once, when nothing reads the body any more: its memory is used for another body then. Until
+   * then it counts as held by the request.
+   */
+  onBody(body: Uint8Array, release: () => void): void;
+  onBodyFailed(error: unknown): void;
+}
+
 /** A body can be read once: whole or piece by piece. If nobody reads it, the transport discards it. */
 export interface RequestBody extends AsyncIterable<Uint8Array> {
   /** The declared length, if the client declared one. */
@@ -44,6 +54,8 @@ export interface RequestBody extends AsyncIterable<Uint8Array> {
   readAll(bytesMax: number): Promise<Uint8Array>;
   /** The same without a promise, for hot paths; the reader may be called before this returns. */
   giveAll(bytesMax: number, receiver: BodyReceiver): void;
+  /** The same in memory that is lent, for receivers that say when they are finished with it. */
+  lendAll(bytesMax: number, receiver: LentBodyReceiver): void;
 }
 
 export interface HttpRequest {

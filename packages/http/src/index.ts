@@ -13,6 +13,7 @@ export type { RefusedCall } from './rpc/rpc-host.ts';
 export * from './rpc/service.ts';
 export * from './rpc/status.ts';
 export { AddressRanges, isAddressRange, noAddresses } from './wire/address-ranges.ts';
+export { BodyPool } from './wire/body-pool.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
 export type { OwnerOf } from './wire/connection-host.ts';
 export {

@@ -1,6 +1,6 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
 import { MemoryLedger } from '@millrace/core';
-import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
+import { AddressRanges, BodyPool, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import type { Statistics } from '@millrace/router';
 import {
   CallerRule,
@@ -90,7 +90,8 @@ async function startOn(
   });
   startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
-  startMemoryMetrics(metrics, memory);
+  const bodies = new BodyPool({ freeBytesMax: config.memory.freeBytesMax, isPoisoned: config.memory.poison });
+  startMemoryMetrics(metrics, memory, bodies);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'internal error while serving a request');
@@ -149,6 +150,7 @@ async function startOn(
   const listeners = await openListeners({
     config,
     memory,
+    bodies,
     // Called only where header fields can name the caller.
     ownerOf: callers.isByConnection
       ? undefined

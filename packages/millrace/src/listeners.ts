@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import {
+  type BodyPool,
   type ConnectionLimiter,
   type HttpServer,
   type HttpServerOptions,
@@ -42,6 +43,8 @@ export interface ListenerParts {
   readonly management?: WireHandler | undefined;
   /** Memory that the requests of all ports share. */
   readonly memory: ServerMemory;
+  /** Memory for large bodies of all ports. */
+  readonly bodies: BodyPool;
   /** The owner of a request, where the address of its connection does not determine it. */
   readonly ownerOf: OwnerOf | undefined;
   /** Counts the connections of all ports. */
@@ -57,7 +60,7 @@ export interface ListenerParts {
 /** Opens all listeners, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   const { config, api, onUpgrade, metrics, management, supervision } = parts;
-  const { memory, ownerOf, limiter, onAcceptError, onForbidden } = parts;
+  const { memory, bodies, ownerOf, limiter, onAcceptError, onForbidden } = parts;
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
@@ -74,6 +77,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       ...own,
       gate: createGate({ ...gate, onRefused: onForbidden }),
       memory,
+      bodies,
       ownerOf,
       limiter,
       onAcceptError,

@@ -3,6 +3,8 @@
  * request at a time to the host's handler. Pipelined requests wait, so answers keep their order.
  */
 import type { HeaderList } from '../exchange.ts';
+import type { ReadTarget } from '../wire/body-pool.ts';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
@@ -44,6 +46,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   #discardedBytes = 0;
   #isClosing: boolean = false;
   #isReceiving: boolean = false;
+  /** What is being read is valid until `receiveLent` returns. */
+  #isInputLent: boolean = false;
   #isFlushQueued: boolean = false;
   #isPaused: boolean = false;
   #piecesOfChunk = 0;
@@ -108,6 +112,37 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     if (this.#piecesOfChunk > piecesPerTurn) yieldTurn(this);
   }
 
+  receiveLent(bytes: Buffer): void {
+    this.#isInputLent = true;
+    this.receive(bytes);
+    this.#isInputLent = false;
+  }
+
+  readTarget(): ReadTarget | undefined {
+    const exchange = this.#exchange;
+    if (exchange === undefined || !this.#reader.isInContent || exchange.isSettled || this.#isPaused) return undefined;
+    return exchange.readTarget(this.#reader.leftBytes);
+  }
+
+  /** As `receive`, for content of the body in progress that is already where the body is gathered. */
+  receiveInto({ lent }: ReadTarget, count: number): void {
+    if (this.isClosed || this.#reader.isStopped) {
+      this.#late.skip(count, this.transport);
+      return;
+    }
+    this.#isReceiving = true;
+    this.#requestsOfTurn = 0;
+    const exchange = this.#exchange;
+    if (exchange === undefined || exchange.isSettled) this.#discard(count);
+    else {
+      this.#times.onBodyBytes(count);
+      exchange.acceptWritten(count, lent);
+    }
+    if (!this.#reader.isStopped) this.#reader.skipContent(count);
+    this.#isReceiving = false;
+    this.flush();
+  }
+
   onHeadBegins(): void {
     this.#times.onHeadBegins();
   }
@@ -141,21 +176,25 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     exchange.memory.end();
     const next = upgrade.take({ host, transport, memory, release: () => own.close() });
     this.#upgrades?.switchTo(next);
-    if (rest.length > 0) next.receive(rest);
+    if (rest.length > 0) next.receive(this.#isInputLent ? keptCopyOf(rest) : rest);
   }
 
   onData(piece: Buffer): void {
     this.#piecesOfChunk++;
     const exchange = this.#exchange;
     if (exchange === undefined || exchange.isSettled) {
-      this.#discardedBytes += piece.length;
-      this.#times.onBodyBytes(piece.length);
-      if (this.#discardedBytes > this.host.limits.discardBytesMax) this.#end();
+      this.#discard(piece.length);
       return;
     }
     this.#times.onBodyBytes(piece.length);
-    exchange.acceptData(piece);
+    exchange.acceptData(piece, this.#isInputLent);
     if (exchange.isStarved || exchange.queuedBytes >= this.host.limits.streamWindowBytes) this.#pause();
+  }
+
+  #discard(bytes: number): void {
+    this.#discardedBytes += bytes;
+    this.#times.onBodyBytes(bytes);
+    if (this.#discardedBytes > this.host.limits.discardBytesMax) this.#end();
   }
 
   onBodyEnd(trailers: FieldList): void {

@@ -19,7 +19,7 @@ export class Http1Exchange extends WireExchange {
   isDrainAwaited: boolean = false;
 
   constructor(connection: Http1Connection, head: Http1Head, memory: ConnectionMemory) {
-    super(head, connection.transport.peer, memory);
+    super(head, connection.transport.peer, memory, connection.host.bodies);
     this.#connection = connection;
     this.#head = head;
     this.#isContinueDue = head.isContinueDue;
@@ -112,7 +112,7 @@ export class Http1Exchange extends WireExchange {
 
   override abort(): void {
     this.isSettled = true;
-    this.memory.end();
+    this.endMemory();
     this.#connection.destroy();
   }
 

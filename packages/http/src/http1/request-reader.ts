@@ -1,7 +1,7 @@
 /** The reading half of an HTTP/1.1 connection: parses bytes into heads, bodies and trailers, one request at a time. */
 
 import { fieldKind, type HeaderField } from '@millrace/http2';
-import { unpinned } from '../wire/byte-gatherer.ts';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
@@ -63,6 +63,17 @@ export class RequestReader {
   /** What is left of a body of known length. */
   get leftBytes(): number {
     return this.#left;
+  }
+
+  /** Whether the next bytes are content of a body of known length. */
+  get isInContent(): boolean {
+    return this.#reading === 'length';
+  }
+
+  /** So many bytes of the content were read elsewhere. */
+  skipContent(count: number): void {
+    this.#left -= count;
+    if (this.#left === 0) this.#endBody(noFields);
   }
 
   stop(): void {
@@ -204,7 +215,7 @@ export class RequestReader {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held = this.#held === undefined ? unpinned(bytes) : Buffer.concat([this.#held, bytes]);
+    this.#held = this.#held === undefined ? keptCopyOf(bytes) : Buffer.concat([this.#held, bytes]);
     this.#sink.onHeld(this.#held.length);
   }
 }

@@ -20,6 +20,7 @@ import {
   streamIdMax,
 } from '@millrace/http2';
 import type { Peer } from '../exchange.ts';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
@@ -59,6 +60,8 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   readonly #resets: TokenBucket;
   #prefaceHave = 0;
   #isReceiving: boolean = false;
+  /** What is being read is valid until `receiveLent` returns. */
+  isInputLent: boolean = false;
   readonly #late = new LateBytes();
   #isFlushQueued: boolean = false;
   #answersUnflushed = 0;
@@ -135,6 +138,12 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     else this.#read(bytes, this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0);
   }
 
+  receiveLent(bytes: Buffer): void {
+    this.isInputLent = true;
+    this.receive(bytes);
+    this.isInputLent = false;
+  }
+
   #read(bytes: Buffer, from: number): void {
     this.#isReceiving = true;
     this.#framesOfChunk = 0;
@@ -144,7 +153,8 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.flush();
     if (this.isStopped) return;
     if (stoppedAt < bytes.length) {
-      this.#rest = bytes.subarray(stoppedAt);
+      const rest = bytes.subarray(stoppedAt);
+      this.#rest = this.isInputLent ? keptCopyOf(rest) : rest;
       this.#goOnLater();
     } else if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
   }

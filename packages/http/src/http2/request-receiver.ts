@@ -13,6 +13,7 @@ import {
   readUint32BigEndian,
   streamIdMax,
 } from '@millrace/http2';
+import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import type { Http2Connection } from './connection.ts';
@@ -114,7 +115,9 @@ export class RequestReceiver {
 
   #gather(bytes: Buffer, start: number, end: number): boolean {
     const { headBytesMax, continuationFramesMax } = this.#connection.host.limits;
-    if (this.block.add(bytes.subarray(start, end), headBytesMax, continuationFramesMax)) return true;
+    const part = bytes.subarray(start, end);
+    const kept = this.#connection.isInputLent ? keptCopyOf(part) : part;
+    if (this.block.add(kept, headBytesMax, continuationFramesMax)) return true;
     this.#connection.fail(errorCode.enhanceYourCalm, 'header block too large');
     return false;
   }
@@ -262,7 +265,7 @@ export class RequestReceiver {
     const stream = this.#dataStream;
     if (stream === undefined) return;
     if (stream.isClosed) this.#connection.creditConnection(piece.length);
-    else stream.acceptData(piece);
+    else stream.acceptData(piece, this.#connection.isInputLent);
   }
 
   /** The DATA frame is complete. True when it brought nothing at all. */

@@ -52,7 +52,7 @@ export class Http2Stream extends WireExchange {
     isContinueDue: boolean,
     nowMs: number,
   ) {
-    super(head, connection.peer, connection.memoryFor(head));
+    super(head, connection.peer, connection.memoryFor(head), connection.host.bodies);
     this.id = id;
     this.connection = connection;
     this.sendWindow = windows.send;
@@ -124,7 +124,7 @@ export class Http2Stream extends WireExchange {
   override abort(): void {
     const wasSettled = this.isSettled;
     this.isSettled = true;
-    this.memory.end();
+    this.endMemory();
     if (!this.isClosed) this.connection.resetStream(this, errorCode.internalError, 'aborted by the server');
     else if (!wasSettled) this.connection.onStreamSettled();
   }

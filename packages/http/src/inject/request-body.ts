@@ -1,5 +1,5 @@
 import type { CancelSignal } from '@millrace/protocol';
-import { BodyAborted, type BodyReceiver, BodyTooLarge, type RequestBody } from '../exchange.ts';
+import { BodyAborted, type BodyReceiver, BodyTooLarge, type LentBodyReceiver, type RequestBody } from '../exchange.ts';
 import { unlessCancelled } from './unless-cancelled.ts';
 
 export type InjectedBody = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -46,6 +46,14 @@ export class InjectedRequestBody implements RequestBody {
   giveAll(bytesMax: number, receiver: BodyReceiver): void {
     this.#gather(bytesMax).then(
       (body) => receiver.onBody(body),
+      (error: unknown) => receiver.onBodyFailed(error),
+    );
+  }
+
+  /** The body is the caller's own memory: nothing is lent. */
+  lendAll(bytesMax: number, receiver: LentBodyReceiver): void {
+    this.#gather(bytesMax).then(
+      (body) => receiver.onBody(body, () => {}),
       (error: unknown) => receiver.onBodyFailed(error),
     );
   }

@@ -4,6 +4,8 @@
  */
 import type { Compression } from '../answer-packing.ts';
 import { MemoryRefused } from '../exchange.ts';
+import type { LentBody } from '../wire/body-pool.ts';
+import { type BodyLender, keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import {
   answerCompression,
@@ -37,6 +39,8 @@ export class CallMachine
   reader: MessageReader | undefined = undefined;
   #requestCompression: Compression | undefined = undefined;
   #message: Uint8Array | undefined = undefined;
+  /** Memory of the message, if it was lent and is not released. */
+  #lent: LentBody | undefined = undefined;
   #requests: RequestStream<unknown> | undefined = undefined;
   #interceptorsRun = 0;
   #isHandled: boolean = false;
@@ -52,6 +56,11 @@ export class CallMachine
   /** Whether a message is being decompressed, and later ones wait. */
   get isHeld(): boolean {
     return this.#isHeld;
+  }
+
+  /** Lends memory for its messages, where the handler says when it is finished with them. */
+  get lender(): BodyLender | undefined {
+    return this.bound.definition.isRequestLent === true && this.dialect.codec === 'proto' ? this.exchange : undefined;
   }
 
   /** Checks the head, then runs interceptors and handler. */
@@ -130,12 +139,26 @@ export class CallMachine
     if (this.#requests !== undefined) this.exchange.isBodyDue = reader.isMidMessage;
   }
 
+  onLentData(piece: Uint8Array): void {
+    const { reader } = this;
+    if (reader?.pushLent === undefined) {
+      this.onData(keptCopyOf(piece));
+      return;
+    }
+    reader.pushLent(piece);
+    if (this.#requests !== undefined) this.exchange.isBodyDue = reader.isMidMessage;
+  }
+
   onEnd(): void {
     this.reader?.end();
   }
 
-  onMessage(message: Uint8Array, isCompressed: boolean): void {
-    if (this.isEnded) return;
+  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined): void {
+    if (this.isEnded || this.#lent !== undefined) {
+      // A second message is refused below, and is not read.
+      lent?.release();
+      if (this.isEnded) return;
+    } else this.#lent = lent;
     if (!isCompressed) {
       this.#accept(message, envelopePrefixBytes + message.length);
       return;
@@ -229,6 +252,7 @@ export class CallMachine
           break;
       }
     } catch (error) {
+      this.#releaseLent();
       this.fail(error);
     }
   }
@@ -271,6 +295,16 @@ export class CallMachine
       release?.();
       this.#answer(packed, true, undefined);
     } else this.#packLater(encoded, bytes, compression, release);
+  }
+
+  releaseRequest(): void {
+    this.#releaseLent();
+  }
+
+  #releaseLent(): void {
+    const lent = this.#lent;
+    this.#lent = undefined;
+    lent?.release();
   }
 
   #answer(bytes: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
@@ -386,6 +420,8 @@ export class CallMachine
     this.markEnded(error);
     this.reader?.close();
     this.#message = undefined;
+    // A handler that runs may still read the message.
+    if (!this.#isHandled) this.#releaseLent();
     this.#requests?.acceptError(error ?? callOver);
     this.onDrain();
     this.tellEnd();

@@ -41,7 +41,7 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
       return;
     }
     call.reader = endOnRelease(call);
-    call.onMessage(message, compression !== undefined);
+    call.onMessage(message, compression !== undefined, undefined);
     if (!call.isHeld) call.onMessagesEnd();
   }
 }

@@ -38,10 +38,10 @@ export class ConnectUnaryDialect implements Dialect {
   }
 
   read(call: CallMachine, compression: Compression | undefined): void {
-    const { exchange } = call;
-    const { receiveBytesMax } = call;
+    const { exchange, receiveBytesMax, lender } = call;
+    const { lengthBytes, memory } = exchange;
     const isCompressed = compression !== undefined;
-    call.reader = new WholeBodyReader(call, receiveBytesMax, exchange.lengthBytes, exchange.memory, isCompressed);
+    call.reader = new WholeBodyReader(call, receiveBytesMax, lengthBytes, memory, isCompressed, lender);
     exchange.resume();
   }
 

@@ -1,5 +1,6 @@
 /** The framing that gRPC, gRPC-Web and Connect streams share: a flags byte, a 32-bit length, the message. */
-import { ByteGatherer, unpinned } from '../wire/byte-gatherer.ts';
+import { type LentBody, lentBytesMin } from '../wire/body-pool.ts';
+import { type BodyLender, ByteGatherer, keptCopyOf, unpinned } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
@@ -41,7 +42,10 @@ function writePrefix(into: Uint8Array, flags: number, bytes: number): void {
 
 /** Reads the body of a request piece by piece. */
 export interface MessageReader {
+  /** The piece stays valid. */
   push(piece: Uint8Array): void;
+  /** The piece is valid until this returns. A reader without this method gets a copy by `push`. */
+  pushLent?(piece: Uint8Array): void;
   /** The body is complete. */
   end(): void;
   /** Delivers nothing more until `release`; what arrives meanwhile is buffered. */
@@ -54,7 +58,8 @@ export interface MessageReader {
 }
 
 export interface MessageSink {
-  onMessage(message: Uint8Array, isCompressed: boolean): void;
+  /** If the memory of the message is lent, the sink has to release it. */
+  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined): void;
   onMessagesEnd(): void;
   onBadMessage(error: RpcError): void;
 }
@@ -63,6 +68,7 @@ export class EnvelopeReader implements MessageReader {
   readonly #sink: MessageSink;
   readonly #bytesMax: number;
   readonly #memory: MemoryLease;
+  readonly #lender: BodyLender | undefined;
   #prefix: Uint8Array | undefined = undefined;
   #prefixBytes = 0;
   #flags = 0;
@@ -74,10 +80,12 @@ export class EnvelopeReader implements MessageReader {
   #isBroken: boolean = false;
   #kept: Uint8Array[] | undefined = undefined;
 
-  constructor(sink: MessageSink, bytesMax: number, memory: MemoryLease) {
+  /** With a lender, large messages that are not compressed are in memory of it. */
+  constructor(sink: MessageSink, bytesMax: number, memory: MemoryLease, lender?: BodyLender) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
     this.#memory = memory;
+    this.#lender = lender;
   }
 
   get isMidMessage(): boolean {
@@ -85,14 +93,23 @@ export class EnvelopeReader implements MessageReader {
   }
 
   push(piece: Uint8Array): void {
+    this.#read(piece, false);
+  }
+
+  pushLent(piece: Uint8Array): void {
+    this.#read(piece, true);
+  }
+
+  #read(piece: Uint8Array, isLent: boolean): void {
     let at = 0;
     while (at < piece.length && !this.#isBroken) {
       if (this.#isHeld) {
+        const rest = at === 0 ? piece : piece.subarray(at);
         this.#kept ??= [];
-        this.#kept.push(at === 0 ? piece : piece.subarray(at));
+        this.#kept.push(isLent ? keptCopyOf(rest) : rest);
         return;
       }
-      at = this.#message !== undefined ? this.#fill(piece, at) : this.#open(piece, at);
+      at = this.#message !== undefined ? this.#fill(piece, at, isLent) : this.#open(piece, at, isLent);
     }
   }
 
@@ -127,7 +144,7 @@ export class EnvelopeReader implements MessageReader {
   }
 
   /** Reads a prefix, and the message with it if the piece contains all of it. Returns where it stopped. */
-  #open(piece: Uint8Array, from: number): number {
+  #open(piece: Uint8Array, from: number, isLent: boolean): number {
     let at = from;
     if (this.#prefixBytes === 0 && piece.length - at >= envelopePrefixBytes) {
       if (!this.#accept(piece, at)) return piece.length;
@@ -142,11 +159,12 @@ export class EnvelopeReader implements MessageReader {
       if (!this.#accept(this.#prefix, 0)) return piece.length;
     }
     const end = at + this.#length;
-    if (end <= piece.length) {
-      this.#deliver(unpinned(piece.subarray(at, end)));
+    if (end <= piece.length && (!isLent || this.#length < lentBytesMin)) {
+      const message = piece.subarray(at, end);
+      this.#deliver(isLent ? keptCopyOf(message) : unpinned(message), undefined);
       return end;
     }
-    this.#message = new ByteGatherer(this.#length, this.#memory);
+    this.#message = new ByteGatherer(this.#length, this.#memory, this.#isCompressed ? undefined : this.#lender);
     return at;
   }
 
@@ -172,20 +190,27 @@ export class EnvelopeReader implements MessageReader {
     return true;
   }
 
-  #fill(piece: Uint8Array, from: number): number {
+  get #isCompressed(): boolean {
+    return (this.#flags & envelopeFlag.compressed) !== 0;
+  }
+
+  #fill(piece: Uint8Array, from: number, isLent: boolean): number {
     const message = this.#message as ByteGatherer;
     const taken = Math.min(piece.length - from, this.#length - message.bytes);
-    message.push(taken === piece.length ? piece : piece.subarray(from, from + taken));
+    const part = taken === piece.length ? piece : piece.subarray(from, from + taken);
+    if (isLent) message.pushLent(part);
+    else message.push(part);
     if (message.bytes === this.#length) {
       while (!message.settle());
       this.#message = undefined;
-      this.#deliver(message.take());
+      const { bytes, lent } = message.takeGathered();
+      this.#deliver(bytes, lent);
     }
     return from + taken;
   }
 
-  #deliver(message: Uint8Array): void {
-    this.#sink.onMessage(message, (this.#flags & envelopeFlag.compressed) !== 0);
+  #deliver(message: Uint8Array, lent: LentBody | undefined): void {
+    this.#sink.onMessage(message, this.#isCompressed, lent);
   }
 
   #break(error: RpcError): void {

@@ -63,6 +63,11 @@ export interface CallMemory {
 export interface UnaryCall<O> extends RpcCall {
   /** Answers later, without a promise. `release` is called when the message's memory may be used again. */
   answer(message: O, release?: () => void): void;
+  /**
+   * For a method with `isRequestLent`: nothing reads the request any more, and its memory is used for another one. To be
+   * called once, unless the handler throws.
+   */
+  releaseRequest(): void;
 }
 
 export interface StreamCall<O> extends RpcCall {
@@ -96,6 +101,8 @@ interface MethodOptions<I, O> {
 interface Method extends MethodOptions<unknown, unknown> {
   /** The method has no side effects: Connect clients may call it by GET. */
   readonly isIdempotent: boolean;
+  /** The memory of large requests is lent: the handler calls `releaseRequest` when it is finished with one. */
+  readonly isRequestLent?: boolean;
 }
 
 export type RpcMethod =
@@ -118,7 +125,11 @@ export type Interceptor = (call: RpcCall, next: () => void) => void;
 
 // A method's codecs and handler agree on their messages, which no one else reads: their types end here.
 export function unary<I, O>(
-  options: MethodOptions<I, O> & { readonly handle: UnaryHandler<I, O>; readonly isIdempotent?: boolean },
+  options: MethodOptions<I, O> & {
+    readonly handle: UnaryHandler<I, O>;
+    readonly isIdempotent?: boolean;
+    readonly isRequestLent?: boolean;
+  },
 ): RpcMethod {
   return { isIdempotent: false, ...options, kind: 'unary' } as RpcMethod;
 }

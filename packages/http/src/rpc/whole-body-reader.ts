@@ -1,4 +1,4 @@
-import { ByteGatherer } from '../wire/byte-gatherer.ts';
+import { type BodyLender, ByteGatherer } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
@@ -19,10 +19,11 @@ export class WholeBodyReader implements MessageReader {
     lengthBytes: number | undefined,
     memory: MemoryLease,
     isCompressed: boolean,
+    lender?: BodyLender,
   ) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
-    this.#body = new ByteGatherer(lengthBytes, memory);
+    this.#body = new ByteGatherer(lengthBytes, memory, isCompressed ? undefined : lender);
     this.#isCompressed = isCompressed;
   }
 
@@ -31,9 +32,18 @@ export class WholeBodyReader implements MessageReader {
   }
 
   push(piece: Uint8Array): void {
-    if (this.#isBroken) return;
-    if (this.#body.bytes + piece.length > this.#bytesMax) this.#break(messageTooLarge('the message', this.#bytesMax));
-    else this.#body.push(piece);
+    if (this.#hasRoomFor(piece)) this.#body.push(piece);
+  }
+
+  pushLent(piece: Uint8Array): void {
+    if (this.#hasRoomFor(piece)) this.#body.pushLent(piece);
+  }
+
+  #hasRoomFor(piece: Uint8Array): boolean {
+    if (this.#isBroken) return false;
+    if (this.#body.bytes + piece.length <= this.#bytesMax) return true;
+    this.#break(messageTooLarge('the message', this.#bytesMax));
+    return false;
   }
 
   end(): void {
@@ -42,7 +52,8 @@ export class WholeBodyReader implements MessageReader {
       setImmediate(() => this.end());
       return;
     }
-    this.#sink.onMessage(this.#body.take(), this.#isCompressed);
+    const { bytes, lent } = this.#body.takeGathered();
+    this.#sink.onMessage(bytes, this.#isCompressed, lent);
     if (!this.#isHeld) this.#sink.onMessagesEnd();
   }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { ByteGatherer, unpinned } from './byte-gatherer.ts';
+import { BodyPool, LentBody } from './body-pool.ts';
+import { type BodyLender, ByteGatherer, unpinned } from './byte-gatherer.ts';
 import { ScriptedMemory } from './testing/scripted-memory.ts';
 
 const idle = { onMemory: () => {} };
@@ -78,4 +79,116 @@ test('memory for moving an unfinished body is released when it is aborted', () =
   for (let piece = 0; piece < 70; piece++) gatherer.push(Buffer.alloc(1024));
   gatherer.clear();
   expect(memory.usedBytes).toBe(0);
+});
+
+/** Counts as an exchange does: pieces when they arrive, lent memory until it is released. */
+function lendingGatherer(lengthBytes: number | undefined, grantedBytesMax = Number.POSITIVE_INFINITY) {
+  const memory = new ScriptedMemory(grantedBytesMax);
+  const lease = memory.lease(idle);
+  const pool = new BodyPool({ isPoisoned: true, after: () => {} });
+  const lender: BodyLender = {
+    lendBody: (bytes) => {
+      const capacity = pool.capacityFor(bytes);
+      if (capacity === undefined || !lease.hasRoomFor(capacity)) return undefined;
+      lease.count(capacity);
+      const buffer = pool.take(capacity);
+      return new LentBody(buffer, () => {
+        pool.giveBack(buffer);
+        lease.give(capacity);
+      });
+    },
+  };
+  const gatherer = new ByteGatherer(lengthBytes, lease, lender);
+  const receive = (bytes: Buffer, isLent: boolean): void => {
+    lease.count(bytes.length);
+    if (!isLent) gatherer.push(bytes);
+    else {
+      const piece = Buffer.from(bytes);
+      gatherer.pushLent(piece);
+      piece.fill(0xdb);
+    }
+  };
+  return { gatherer, memory, pool, receive };
+}
+
+test('pieces that are lent are joined as others are, and lent memory is counted once, until it is released', () => {
+  const pieces = fc.array(fc.tuple(fc.oneof(fc.nat(10), fc.nat(400_000)), fc.boolean()), { maxLength: 12 });
+  fc.assert(
+    fc.property(pieces, fc.boolean(), fc.constantFrom(0, 300_000, 1e9), (given, isKnown, grantedBytesMax) => {
+      const parts = given.map(([size], index) => Buffer.alloc(size, index + 1));
+      const whole = Buffer.concat(parts);
+      const { gatherer, memory, pool, receive } = lendingGatherer(isKnown ? whole.length : undefined, grantedBytesMax);
+      for (const [index, part] of parts.entries()) receive(part, given[index]?.[1] === true);
+      while (!gatherer.settle());
+      const { bytes, lent } = gatherer.takeGathered();
+      expect(Buffer.compare(bytes, whole)).toBe(0);
+      expect(memory.usedBytes).toBe(lent === undefined ? whole.length : lent.bytes.length);
+      expect(pool.lentBytes).toBe(lent?.bytes.length ?? 0);
+      lent?.release();
+      expect(memory.usedBytes).toBe(lent === undefined ? whole.length : 0);
+      expect(pool.lentBytes).toBe(0);
+    }),
+    { seed: 4, numRuns: 300 },
+  );
+});
+
+test('a body is lent memory for what has arrived, not for what it announces', () => {
+  const { memory, receive } = lendingGatherer(1024 * 1024);
+  for (let count = 0; count < 100; count++) receive(Buffer.alloc(10), false);
+  expect(memory.usedBytes).toBe(64 * 1024);
+  receive(Buffer.alloc(65_536), false);
+  expect(memory.usedBytes).toBe(1024 * 1024);
+});
+
+test('a body for which no memory is lent is gathered as without a lender', () => {
+  const { gatherer, memory, pool, receive } = lendingGatherer(600_000, 100_000);
+  for (let piece = 0; piece < 10; piece++) receive(Buffer.alloc(60_000, piece), true);
+  expect([pool.lentBytes, memory.usedBytes]).toEqual([0, 600_000]);
+  expect(gatherer.take()).toHaveLength(600_000);
+});
+
+test('the memory of a body that is given up is released at once', () => {
+  const { gatherer, memory, pool, receive } = lendingGatherer(5_000_000);
+  receive(Buffer.alloc(200_000), true);
+  receive(Buffer.alloc(2_000_000), true);
+  expect(pool.lentBytes).toBeGreaterThan(2_000_000);
+  gatherer.clear();
+  expect([pool.lentBytes, memory.usedBytes]).toEqual([0, 0]);
+});
+
+test('a body in lent memory cannot be taken as if it were not', () => {
+  const { gatherer, receive } = lendingGatherer(600_000);
+  for (let piece = 0; piece < 10; piece++) receive(Buffer.alloc(60_000), true);
+  expect(() => gatherer.take()).toThrow('taken without its lender');
+});
+
+test('bytes may be written where a body is gathered, as far as its memory and the announced length go', () => {
+  const { gatherer, receive } = lendingGatherer(600_000);
+  expect(gatherer.readTarget(600_000)).toBeUndefined();
+  receive(Buffer.alloc(100_000, 1), true);
+  const target = gatherer.readTarget(500_000);
+  expect(target?.bytes).toHaveLength(500_000);
+  target?.bytes.fill(2, 0, 490_000);
+  gatherer.skipWritten(490_000);
+  // The rest is not worth a read of its own.
+  expect(gatherer.readTarget(10_000)).toBeUndefined();
+  receive(Buffer.alloc(10_000, 3), false);
+  const { bytes, lent } = gatherer.takeGathered();
+  expect(lent).toBe(target?.lent);
+  expect([bytes.length, bytes[99_999], bytes[100_000], bytes[589_999], bytes[590_000], bytes[599_999]]).toEqual([
+    600_000, 1, 2, 2, 3, 3,
+  ]);
+});
+
+test('memory belongs to a body until everyone who holds it has released it', () => {
+  let released = 0;
+  const lent = new LentBody(Buffer.alloc(1), () => released++);
+  lent.hold();
+  lent.release();
+  expect(released).toBe(0);
+  lent.release();
+  expect(released).toBe(1);
+  expect(() => lent.release()).toThrow('released twice');
+  expect(() => lent.hold()).toThrow('held after its release');
+  expect(released).toBe(1);
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { type LentBody, lentBytesMin, type ReadTarget } from './body-pool.ts';
 import type { MemoryLease } from './memory.ts';
 
 /** Size of the first buffer of a body that arrives in several pieces. */
@@ -7,47 +9,102 @@ const growthKnown = 4;
 const growthUnknown = 2;
 /** A body of known length up to this gets its whole buffer with its second piece: nothing is moved later. */
 const wholeBytesMax = 1024 * 1024;
+/** Lent memory has been touched before and is counted as a whole: a body gets it for what arrived, not for what it announced. */
+const lentPerArrivedMax = 16;
 /** A view keeps its whole buffer alive: it is copied unless it is at least this part of the buffer. */
 const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
+
+/** For fewer bytes a read of their own costs more than their copy. */
+const targetBytesMin = 16 * 1024;
+/** The kernel copies what it has in one go: other connections wait meanwhile. */
+const targetBytesMax = 1024 * 1024;
 
 /** Most bytes that may be copied in one turn of the event loop. */
 const copiedBytesPerTurn = 4 * 1024 * 1024;
 
 const noBytes = new Uint8Array(0);
 
+/** Lends memory for a body, and counts it until it is released. */
+export interface BodyLender {
+  /** `filledBytes` of it have arrived. Undefined: there is none of that size, or no room. */
+  lendBody(bytes: number, filledBytes: number): LentBody | undefined;
+}
+
+/** A whole body, and the memory it is in where that was lent. */
+interface GatheredBody {
+  readonly bytes: Uint8Array;
+  readonly lent: LentBody | undefined;
+}
+
 /**
  * Joins the pieces of a body as they arrive. A single piece is kept as it is; several are copied into a buffer that
  * grows with what has arrived, so that a large announced length costs nothing, and many tiny pieces cost no more than
  * their bytes. An outgrown buffer is copied over in the following turns, so that no turn copies much at once.
+ *
+ * Its owner counts each piece as held when it arrives. Lent memory is counted by its lender, so that pieces in it are
+ * given back.
  */
 export class ByteGatherer {
   readonly #lengthBytes: number | undefined;
   readonly #memory: MemoryLease;
+  readonly #lender: BodyLender | undefined;
   #first: Uint8Array | undefined = undefined;
   #buffer: Buffer | undefined = undefined;
+  /** The buffer, if it is lent. */
+  #lent: LentBody | undefined = undefined;
   /** The previous buffer, how many bytes it holds, and how many of those have been moved. */
   #outgrown: Buffer | undefined = undefined;
+  #outgrownLent: LentBody | undefined = undefined;
   #outgrownBytes = 0;
   #movedBytes = 0;
   bytes = 0;
 
-  /** `lengthBytes` is the announced length, if any. */
-  constructor(lengthBytes: number | undefined, memory: MemoryLease) {
+  /** `lengthBytes` is the announced length, if any. With a lender, the body is taken by `takeGathered`. */
+  constructor(lengthBytes: number | undefined, memory: MemoryLease, lender?: BodyLender) {
     this.#lengthBytes = lengthBytes;
     this.#memory = memory;
+    this.#lender = lender;
   }
 
+  /** The piece stays valid. */
   push(piece: Uint8Array): void {
     if (piece.length === 0) return;
-    if (this.bytes === 0) {
+    if (this.bytes > 0) this.#append(piece);
+    else {
       this.#first = piece;
       this.bytes = piece.length;
-      return;
     }
+  }
+
+  /** The piece is valid until this returns. */
+  pushLent(piece: Uint8Array): void {
+    if (piece.length > 0) this.#append(piece);
+  }
+
+  /** Where at most `bytesMax` of the next bytes may be written; undefined: nowhere. `skipWritten` says how many were. */
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    const lent = this.#lent;
+    if (lent === undefined) return undefined;
+    const end = Math.min(lent.bytes.length, this.bytes + Math.min(bytesMax, targetBytesMax));
+    return end - this.bytes < targetBytesMin ? undefined : { bytes: lent.bytes.subarray(this.bytes, end), lent };
+  }
+
+  /** Whether the body is gathered in this memory. */
+  isIn(lent: LentBody): boolean {
+    return this.#lent === lent;
+  }
+
+  /** So many bytes were written to the target. Their memory is counted already. */
+  skipWritten(bytes: number): void {
+    this.bytes += bytes;
+  }
+
+  #append(piece: Uint8Array): void {
     const buffer = this.#bufferFor(piece.length);
     buffer.set(piece, this.bytes);
     this.bytes += piece.length;
+    if (this.#lent !== undefined) this.#memory.give(piece.length);
   }
 
   /** Moves some of what is left in the previous buffer; true when the whole body is in one buffer. */
@@ -58,14 +115,24 @@ export class ByteGatherer {
 
   /** The whole body. Call it once `settle` has returned true. */
   take(): Uint8Array {
-    const whole = this.#buffer === undefined ? unpinned(this.#first ?? noBytes) : this.#buffer.subarray(0, this.bytes);
+    const { bytes, lent } = this.takeGathered();
+    assert(lent === undefined, 'a body in lent memory was taken without its lender');
+    return bytes;
+  }
+
+  /** The whole body with the memory that was lent for it, which belongs to the caller from now on. */
+  takeGathered(): GatheredBody {
+    const bytes = this.#buffer === undefined ? unpinned(this.#first ?? noBytes) : this.#buffer.subarray(0, this.bytes);
+    const lent = this.#lent;
+    this.#lent = undefined;
     this.clear();
-    return whole;
+    return { bytes, lent };
   }
 
   clear(): void {
-    if (this.#outgrown !== undefined) this.#memory.give(this.#outgrown.length);
-    this.#outgrown = undefined;
+    this.#dropOutgrown();
+    this.#lent?.release();
+    this.#lent = undefined;
     this.#buffer = undefined;
     this.#first = undefined;
     this.bytes = 0;
@@ -75,17 +142,25 @@ export class ByteGatherer {
     const buffer = this.#buffer;
     const needed = this.bytes + moreBytes;
     if (buffer !== undefined && needed <= buffer.length) return buffer;
-    const grown = Buffer.allocUnsafeSlow(this.#capacityFor(needed));
+    const capacity = this.#capacityFor(needed);
+    const lent = capacity < lentBytesMin ? undefined : this.#lender?.lendBody(capacity, needed);
+    const grown = lent?.bytes ?? Buffer.allocUnsafeSlow(capacity);
+    const wasLent = this.#lent !== undefined;
     if (buffer === undefined) {
-      grown.set(this.#first as Uint8Array, 0);
+      if (this.#first !== undefined) grown.set(this.#first, 0);
       this.#first = undefined;
     } else {
       while (!this.settle());
       this.#outgrown = buffer;
+      this.#outgrownLent = this.#lent;
       this.#outgrownBytes = this.bytes;
       this.#movedBytes = 0;
-      this.#memory.count(buffer.length);
+      if (!wasLent) this.#memory.count(buffer.length);
     }
+    // What has arrived is counted once: by itself, or with the lent memory that it is in.
+    if (lent !== undefined && !wasLent) this.#memory.give(this.bytes);
+    else if (lent === undefined && wasLent) this.#memory.count(this.bytes);
+    this.#lent = lent;
     this.#buffer = grown;
     this.#settleSoon();
     return grown;
@@ -95,7 +170,10 @@ export class ByteGatherer {
   #capacityFor(needed: number): number {
     const length = this.#lengthBytes;
     if (length === undefined) return Math.max(firstBytesMin, this.bytes * growthUnknown, needed);
-    if (length <= wholeBytesMax) return Math.max(length, needed);
+    if (length <= wholeBytesMax) {
+      if (this.#lender !== undefined && needed * lentPerArrivedMax < length) return Math.max(firstBytesMin, needed);
+      return Math.max(length, needed);
+    }
     const wanted = Math.max(firstBytesMin, this.bytes * growthKnown, needed);
     return wanted * 2 > length ? Math.max(length, needed) : wanted;
   }
@@ -110,9 +188,14 @@ export class ByteGatherer {
     const end = Math.min(this.#outgrownBytes, this.#movedBytes + bytesMax);
     outgrown.copy(this.#buffer as Buffer, this.#movedBytes, this.#movedBytes, end);
     this.#movedBytes = end;
-    if (end < this.#outgrownBytes) return;
+    if (end === this.#outgrownBytes) this.#dropOutgrown();
+  }
+
+  #dropOutgrown(): void {
+    if (this.#outgrownLent !== undefined) this.#outgrownLent.release();
+    else if (this.#outgrown !== undefined) this.#memory.give(this.#outgrown.length);
     this.#outgrown = undefined;
-    this.#memory.give(outgrown.length);
+    this.#outgrownLent = undefined;
   }
 }
 
@@ -120,7 +203,19 @@ export class ByteGatherer {
 export function unpinned<Bytes extends Uint8Array>(piece: Bytes): Bytes | Buffer {
   const pinned = piece.buffer.byteLength;
   if (pinned <= pinnedBytesMax || piece.length * pinnedShareMin >= pinned) return piece;
+  return ownCopyOf(piece);
+}
+
+/** A copy in memory of its own. */
+function ownCopyOf(piece: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(piece.length);
+  copy.set(piece);
+  return copy;
+}
+
+/** A copy of bytes that are only lent. Small ones share memory with others. */
+export function keptCopyOf(piece: Uint8Array): Buffer {
+  const copy = Buffer.allocUnsafe(piece.length);
   copy.set(piece);
   return copy;
 }

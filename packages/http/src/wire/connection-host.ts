@@ -1,5 +1,6 @@
 /** What the connections of one server share. */
 import type { Peer } from '../exchange.ts';
+import { BodyPool } from './body-pool.ts';
 import type { HttpLimits } from './config.ts';
 import type { FieldList } from './field-list.ts';
 import { type ConnectionMemory, type ServerMemory, unlimitedMemory } from './memory.ts';
@@ -14,6 +15,8 @@ export type OwnerOf = (headers: FieldList, peer: Peer) => string | undefined;
 export interface HostParts {
   /** If left out, requests may hold any amount. */
   readonly memory?: ServerMemory | undefined;
+  /** Memory for large bodies; if left out, the server has its own. */
+  readonly bodies?: BodyPool | undefined;
   readonly ownerOf?: OwnerOf | undefined;
 }
 
@@ -34,6 +37,7 @@ export interface ConnectionHost {
   readonly arena: OutputArena;
   readonly handler: WireHandler;
   readonly memory: ServerMemory;
+  readonly bodies: BodyPool;
   /** Requests of one connection that are started in one turn of the event loop. */
   readonly requestsPerTurn: number;
   /** The owner of a request, where it does not follow from the address of its connection. */
@@ -51,6 +55,7 @@ export class SharedHost implements ConnectionHost {
   readonly arena = new OutputArena();
   readonly handler: WireHandler;
   readonly memory: ServerMemory;
+  readonly bodies: BodyPool;
   readonly requestsPerTurn: number = 16;
   readonly ownerOf: OwnerOf | undefined;
   #second = 0;
@@ -66,6 +71,7 @@ export class SharedHost implements ConnectionHost {
   ) {
     this.limits = limits;
     this.memory = parts.memory ?? unlimitedMemory;
+    this.bodies = parts.bodies ?? new BodyPool();
     this.ownerOf = parts.ownerOf;
     this.wheel = new TimingWheel(clock);
     this.handler = handler;

@@ -1,5 +1,13 @@
-import { BodyAborted, type BodyReceiver, BodyTooLarge, MemoryRefused, type RequestBody } from '../exchange.ts';
-import { ByteGatherer } from './byte-gatherer.ts';
+import {
+  BodyAborted,
+  type BodyReceiver,
+  BodyTooLarge,
+  type LentBodyReceiver,
+  MemoryRefused,
+  type RequestBody,
+} from '../exchange.ts';
+import type { LentBody, ReadTarget } from './body-pool.ts';
+import { type BodyLender, ByteGatherer, keptCopyOf } from './byte-gatherer.ts';
 import type { WireExchange } from './wire-exchange.ts';
 
 type Waiter = {
@@ -19,7 +27,7 @@ export class SeamBody implements RequestBody {
   #lentBytes = 0;
   #isComplete: boolean = false;
   #error: unknown = undefined;
-  #receiver: BodyReceiver | undefined = undefined;
+  #receiver: LentBodyReceiver | undefined = undefined;
   #waiter: Waiter | undefined = undefined;
 
   constructor(exchange: WireExchange) {
@@ -37,6 +45,14 @@ export class SeamBody implements RequestBody {
   }
 
   giveAll(bytesMax: number, receiver: BodyReceiver): void {
+    this.#gatherAll(bytesMax, receiver, undefined);
+  }
+
+  lendAll(bytesMax: number, receiver: LentBodyReceiver): void {
+    this.#gatherAll(bytesMax, receiver, this.#exchange);
+  }
+
+  #gatherAll(bytesMax: number, receiver: LentBodyReceiver, lender: BodyLender | undefined): void {
     this.#take();
     const declared = this.#exchange.lengthBytes;
     if (declared !== undefined && declared > bytesMax) receiver.onBodyFailed(new BodyTooLarge(bytesMax));
@@ -44,7 +60,7 @@ export class SeamBody implements RequestBody {
     else {
       this.#bytesMax = bytesMax;
       this.#receiver = receiver;
-      this.#gathered = new ByteGatherer(declared, this.#exchange.memory);
+      this.#gathered = new ByteGatherer(declared, this.#exchange.memory, lender);
       this.#exchange.isBodyDue = true;
       this.#exchange.resume();
     }
@@ -81,9 +97,27 @@ export class SeamBody implements RequestBody {
     return Promise.resolve({ done: true, value: undefined });
   }
 
+  onLentData(piece: Uint8Array): void {
+    const gathered = this.#gathered;
+    if (gathered === undefined) this.onData(keptCopyOf(piece));
+    else if (this.#hasRoomFor(gathered, piece)) gathered.pushLent(piece);
+  }
+
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    return this.#gathered?.readTarget(bytesMax);
+  }
+
+  takeWritten(bytes: number, lent: LentBody): boolean {
+    const gathered = this.#gathered;
+    if (gathered === undefined || !gathered.isIn(lent)) return false;
+    gathered.skipWritten(bytes);
+    return true;
+  }
+
   onData(piece: Uint8Array): void {
-    if (this.#gathered !== undefined) {
-      this.#gather(this.#gathered, piece);
+    const gathered = this.#gathered;
+    if (gathered !== undefined) {
+      if (this.#hasRoomFor(gathered, piece)) gathered.push(piece);
       return;
     }
     // One piece at a time: the next is asked for when this one has been taken.
@@ -97,9 +131,10 @@ export class SeamBody implements RequestBody {
     }
   }
 
-  #gather(gathered: ByteGatherer, piece: Uint8Array): void {
-    if (gathered.bytes + piece.length > this.#bytesMax) this.#failWith(new BodyTooLarge(this.#bytesMax));
-    else gathered.push(piece);
+  #hasRoomFor(gathered: ByteGatherer, piece: Uint8Array): boolean {
+    if (gathered.bytes + piece.length <= this.#bytesMax) return true;
+    this.#failWith(new BodyTooLarge(this.#bytesMax));
+    return false;
   }
 
   onEnd(): void {
@@ -119,7 +154,8 @@ export class SeamBody implements RequestBody {
     }
     this.#gathered = undefined;
     this.#receiver = undefined;
-    receiver.onBody(gathered.take());
+    const { bytes, lent } = gathered.takeGathered();
+    receiver.onBody(bytes, lent === undefined ? nothingLent : () => lent.release());
   }
 
   onAbort(reason: string): void {
@@ -143,3 +179,5 @@ export class SeamBody implements RequestBody {
     this.#waiter = undefined;
   }
 }
+
+function nothingLent(): void {}

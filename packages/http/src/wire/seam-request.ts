@@ -7,6 +7,7 @@ import {
   type RequestBody,
   type RequestMemory,
 } from '../exchange.ts';
+import type { LentBody, ReadTarget } from './body-pool.ts';
 import { SeamBody } from './seam-body.ts';
 import type { ExchangeListener, WireExchange } from './wire-exchange.ts';
 
@@ -87,6 +88,18 @@ export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory
 
   onData(piece: Uint8Array): void {
     this.#body?.onData(piece);
+  }
+
+  onLentData(piece: Uint8Array): void {
+    this.#body?.onLentData(piece);
+  }
+
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    return this.#body?.readTarget(bytesMax);
+  }
+
+  takeWritten(bytes: number, lent: LentBody): boolean {
+    return this.#body?.takeWritten(bytes, lent) === true;
   }
 
   onEnd(): void {

@@ -8,6 +8,7 @@ import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
+import type { BodyPool } from './body-pool.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
 import { type OwnerOf, SharedHost } from './connection-host.ts';
 import { ConnectionLimiter, type ConnectionLimiterOptions, connectionLimitNames } from './connection-limiter.ts';
@@ -15,6 +16,7 @@ import type { LimitedConnection } from './limited-connection.ts';
 import type { ServerMemory } from './memory.ts';
 import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
+import { SharedInput } from './shared-input.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
@@ -46,6 +48,8 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
   readonly onAcceptError?: ((error: Error) => void) | undefined;
   /** Memory for requests, shared with other servers of the process. If left out, there is no limit. */
   readonly memory?: ServerMemory | undefined;
+  /** Memory for large bodies, shared with other servers of the process. If left out, the server has its own. */
+  readonly bodies?: BodyPool | undefined;
   /** The owner of a request; if left out, or where it returns nothing, the address decides. */
   readonly ownerOf?: OwnerOf | undefined;
   /** Counts the connections of several servers together, by its own limits and trusted proxies. */
@@ -120,6 +124,7 @@ class WireServer implements ListeningServer {
   host = '';
   port = 0;
   readonly #shared: SharedHost;
+  readonly #input: SharedInput;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
   readonly #gate: RequestGate | undefined;
@@ -137,6 +142,7 @@ class WireServer implements ListeningServer {
     this.#onAcceptError = options.onAcceptError ?? ignore;
     const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
     this.#shared = new SharedHost(limits, gated, options);
+    this.#input = new SharedInput(this.#shared.bodies);
     this.#limiter = options.limiter ?? new ConnectionLimiter(limits, { trustedProxies: options.trustedProxies });
     const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
@@ -236,6 +242,7 @@ class WireServer implements ListeningServer {
       guest.address,
       (made) => this.#connectionFor(made, alpn),
       (gone) => this.#onGone(gone),
+      this.#input,
     );
     guest.transport = transport;
     this.#transports.add(transport);

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Peer } from '../exchange.ts';
+import type { ReadTarget } from './body-pool.ts';
+import { type InputTransport, SharedInput } from './shared-input.ts';
 import type { Connection, Transport } from './transport.ts';
 
 const wired = Symbol('wired');
@@ -18,17 +20,20 @@ interface SocketInside {
 }
 
 /** A socket as a connection sees it. Its listeners are shared functions, so that an idle connection has no closures. */
-export class SocketTransport implements Transport {
+export class SocketTransport implements Transport, InputTransport {
   readonly socket: Socket;
   readonly #peer: { -readonly [Name in keyof Peer]: Peer[Name] };
   connection: Connection;
   readonly #onGone: (transport: SocketTransport) => void;
+  readonly input: SharedInput | undefined;
+  target: ReadTarget | undefined = undefined;
 
   constructor(
     socket: Socket,
     { owner, isTrustedProxy }: Pick<Peer, 'owner' | 'isTrustedProxy'>,
     connectionFor: (transport: SocketTransport) => Connection,
     onGone: (transport: SocketTransport) => void,
+    input?: SharedInput,
   ) {
     this.socket = socket;
     this.#peer = {
@@ -43,10 +48,13 @@ export class SocketTransport implements Transport {
       if (certificate !== undefined) this.#peer.certificate = certificate.raw;
     }
     this.#onGone = onGone;
+    this.input = input;
     this.connection = connectionFor(this);
     (socket as WiredSocket)[wired] = this;
     socket.on('close', onClose);
-    socket.on('data', onData);
+    // What is decrypted comes in memory of its own.
+    const isShared = !this.#peer.isEncrypted && input?.attach(socket, onRead) === true;
+    if (!isShared) socket.on('data', onData);
     socket.on('end', onEnd);
     socket.on('drain', onDrain);
     socket.on('error', onError);
@@ -105,6 +113,7 @@ export class SocketTransport implements Transport {
   }
 
   onClosed(): void {
+    SharedInput.detach(this);
     this.connection.onClosed();
     this.#onGone(this);
   }
@@ -112,6 +121,11 @@ export class SocketTransport implements Transport {
 
 function onData(this: WiredSocket, bytes: Buffer): void {
   this[wired]?.connection.receive(bytes);
+}
+
+function onRead(this: WiredSocket, count: number): void {
+  const transport = this[wired];
+  transport?.input?.pass(transport, count);
 }
 
 function onEnd(this: WiredSocket): void {

@@ -1,5 +1,6 @@
 /** What a connection needs from the transport below it: a socket, or a list of bytes in a test. */
 import type { Peer } from '../exchange.ts';
+import type { ReadTarget } from './body-pool.ts';
 
 export interface Transport {
   readonly peer: Peer;
@@ -25,6 +26,12 @@ export interface Transport {
 export interface Connection {
   /** Bytes arrived; the connection may keep views of them. */
   receive(bytes: Buffer): void;
+  /** Bytes arrived that are valid until this returns. A connection without this method gets a copy by `receive`. */
+  receiveLent?(bytes: Buffer): void;
+  /** Where the next bytes are to be read to; undefined: they are expected by `receive`. Asked after everything that arrives. */
+  readTarget?(): ReadTarget | undefined;
+  /** So many bytes were read to the target. */
+  receiveInto?(target: ReadTarget, count: number): void;
   /** The peer sends no more. */
   receiveEnd(): void;
   /** Everything handed over has been sent: there is room. */

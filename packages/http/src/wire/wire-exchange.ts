@@ -6,7 +6,9 @@
  * after `onAbort`: until then it counts as an open request of the connection, so that cancelled work is limited too.
  */
 import type { HeaderList, Peer } from '../exchange.ts';
+import { type BodyPool, LentBody, type ReadTarget } from './body-pool.ts';
 import { BodyQueue } from './body-queue.ts';
+import { type BodyLender, keptCopyOf } from './byte-gatherer.ts';
 import { type FieldList, noFields } from './field-list.ts';
 import type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict } from './memory.ts';
 
@@ -14,6 +16,15 @@ import type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict } from 
 export interface ExchangeListener {
   /** A piece of the body; the view stays valid. Call `exchange.pause()` to get no more until `resume()`. */
   onData(piece: Uint8Array): void;
+  /**
+   * A piece that is valid until this returns, for listeners that copy it anyway. A listener without this method gets a
+   * copy by `onData`.
+   */
+  onLentData?(piece: Uint8Array): void;
+  /** Where at most `bytesMax` of the next bytes may be written. Undefined: they come by `onData` or `onLentData`. */
+  readTarget?(bytesMax: number): ReadTarget | undefined;
+  /** So many bytes were written to the target in this memory. False: it is no longer the body's. */
+  takeWritten?(bytes: number, lent: LentBody): boolean;
   /** The body is complete, and so are the trailers. */
   onEnd(): void;
   /** The client disconnected or reset the request. Nothing else is called after it, and nothing sent will arrive. */
@@ -45,7 +56,7 @@ export const requestOverheadBytes = 2048;
 /** Answers up to this size are sent whatever their caller holds: they need no more than the request did. */
 const freeAnswerBytes = 64 * 1024;
 
-export abstract class WireExchange implements RequestHead, MemoryHolder {
+export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLender {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -73,9 +84,14 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   #isFlowing: boolean = false;
   #isEndTold: boolean = false;
   #unsentBytes = 0;
+  readonly #bodies: BodyPool | undefined;
+  /** Lent to the body and not released, and how much of the last that was lent is not filled yet. */
+  #lentBytes = 0;
+  #lentRoomBytes = 0;
   #isMemorySettled: boolean = false;
 
-  constructor(head: RequestHead, peer: Peer, memory: ConnectionMemory) {
+  /** Without a pool no memory is lent. */
+  constructor(head: RequestHead, peer: Peer, memory: ConnectionMemory, bodies?: BodyPool) {
     this.method = head.method;
     this.path = head.path;
     this.query = head.query;
@@ -85,6 +101,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.lengthBytes = head.lengthBytes;
     this.peer = peer;
     this.isBodyDue = head.lengthBytes !== undefined || head.version !== '2';
+    this.#bodies = bodies;
     this.memory = memory.lease(this);
     this.#follow(this.memory.hold(requestOverheadBytes + head.headers.listBytes));
   }
@@ -159,22 +176,74 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     else this.onBodyWanted();
   }
 
-  /** For the connection: a piece arrived. */
-  acceptData(piece: Uint8Array): void {
+  /** For the connection: a piece arrived. If it is lent, it is valid until this returns. */
+  acceptData(piece: Uint8Array, isLent = false): void {
     // Nobody will read it: the request has been answered or refused.
     if (this.isRefused || this.#isMemorySettled) {
       this.onBodyDropped(piece.length);
       return;
     }
-    this.#follow(this.memory.hold(piece.length));
+    this.#holdArrived(piece.length);
     if (this.isRefused) this.onBodyDropped(piece.length);
     else if (this.#isFlowing && !this.isStarved) {
-      this.listener?.onData(piece);
+      if (isLent) this.#passLent(piece);
+      else this.listener?.onData(piece);
       this.credit(piece.length);
     } else {
       this.#queue ??= new BodyQueue();
-      this.#queue.push(piece);
+      this.#queue.push(isLent ? keptCopyOf(piece) : piece);
     }
+  }
+
+  /** Bytes for which there is lent memory are counted already: whoever collects them gives them back. */
+  #holdArrived(bytes: number): void {
+    if (bytes <= this.#lentRoomBytes) {
+      this.#lentRoomBytes -= bytes;
+      this.memory.count(bytes);
+    } else this.#follow(this.memory.hold(bytes));
+  }
+
+  #passLent(piece: Uint8Array): void {
+    const { listener } = this;
+    if (listener?.onLentData === undefined) listener?.onData(keptCopyOf(piece));
+    else listener.onLentData(piece);
+  }
+
+  /**
+   * Lends memory for the body where there is room for all of it in the owner's share; else the body is counted as it
+   * arrives. It is counted until it is released, also after the answer.
+   */
+  lendBody(bytes: number, filledBytes: number): LentBody | undefined {
+    const bodies = this.#bodies;
+    const capacity = bodies?.capacityFor(bytes);
+    if (bodies === undefined || capacity === undefined || !this.memory.hasRoomFor(capacity)) return undefined;
+    const buffer = bodies.take(capacity);
+    this.memory.count(capacity);
+    this.#lentBytes += capacity;
+    this.#lentRoomBytes = capacity - filledBytes;
+    return new LentBody(buffer, () => {
+      bodies.giveBack(buffer);
+      this.#lentBytes -= capacity;
+      if (this.#lentBytes === 0) this.#lentRoomBytes = 0;
+      this.memory.give(capacity);
+    });
+  }
+
+  /** For the connection: where at most `bytesMax` of the next bytes of the body may be written. Undefined: they arrive by `acceptData`. */
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    if (!this.#isFlowing || this.isStarved || this.queuedBytes > 0 || this.#lentRoomBytes === 0) return undefined;
+    return this.listener?.readTarget?.(Math.min(bytesMax, this.#lentRoomBytes));
+  }
+
+  /** For the connection: so many bytes were written to the target. */
+  acceptWritten(bytes: number, lent: LentBody): void {
+    // Nobody reads the body any more, or it has to be read from elsewhere.
+    if (this.isRefused || this.#isMemorySettled || this.listener?.takeWritten?.(bytes, lent) !== true) {
+      this.onBodyDropped(bytes);
+      return;
+    }
+    this.#lentRoomBytes -= bytes;
+    this.credit(bytes);
   }
 
   /** For the connection: the body is complete. */
@@ -235,12 +304,19 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     };
   }
 
-  /** The application has ended its response: all that the request still holds is what waits to be sent. */
+  /** The application has ended its response: all that the request still holds is what waits to be sent or is lent. */
   settleMemory(): void {
     this.#isMemorySettled = true;
     this.isStarved = false;
     this.starvedMs = -1;
-    this.memory.keep(this.#unsentBytes);
+    this.#lentRoomBytes = 0;
+    this.memory.keep(this.#unsentBytes + this.#lentBytes);
+  }
+
+  /** The exchange is aborted: all that it still holds is memory that was lent for its body. */
+  protected endMemory(): void {
+    this.memory.end();
+    if (this.#lentBytes > 0) this.memory.count(this.#lentBytes);
   }
 
   /** For the ledger: the body may continue. */

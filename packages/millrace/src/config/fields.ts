@@ -421,6 +421,19 @@ export const fields = {
       default: 0,
       min: 0,
     }),
+    freeBytesMax: byteSize({
+      flag: 'memory-free-bytes-max',
+      description:
+        'Most memory of large bodies (64 KiB to 16 MiB) that is kept, when they are answered, for the next ones; more is freed at once, and what nobody needs for 10 s is freed too. It comes on top of `memory.bytesMax`.',
+      default: 64 * MiB,
+      min: 0,
+    }),
+    poison: boolean({
+      flag: 'memory-poison',
+      description:
+        'Overwrite the memory of large bodies when it is released, and check that nobody wrote to it when it is used again: for tests of the server itself. It costs throughput.',
+      default: false,
+    }),
     waitSecondsMax: seconds({
       flag: 'memory-wait-seconds-max',
       description:

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { copySliceBytesMax } from './sliced-work/sliced-work.ts';
 import { servedModel } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
@@ -153,4 +153,21 @@ test('a draining server finishes batches that are being copied', async () => {
   await harness.turn();
   await drained;
   expect(sent.answer?.outputs[0]?.data.length).toBe(largeBytes);
+});
+
+test('an input of 600 KB is copied once on its way to the worker, and its output not at all', async () => {
+  const harness = new LargeBatchHarness();
+  const link = harness.worker(1);
+  const bytes = 602_112;
+  const set = vi.spyOn(Uint8Array.prototype, 'set');
+  const sent = harness.rows(7, bytes);
+  await harness.turn();
+  const copied = set.mock.calls.reduce((sum, [source]) => sum + source.length, 0);
+  set.mockRestore();
+  expect(copied).toBe(bytes);
+  const output = new Uint8Array(bytes);
+  link.answers([{ index: 0, shape: [1, bytes], data: output }]);
+  await harness.turn();
+  expect(sent.answer?.outputs[0]?.data === output).toBe(true);
+  sent.answer?.release();
 });

@@ -1,9 +1,14 @@
 /** The memory that requests hold, read at each scrape. */
 import type { MemoryLedger } from '@millrace/core';
+import type { BodyPool } from '@millrace/http';
 import { memoryMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';
 
-export function startMemoryMetrics(registry: MetricsRegistry, ledger: MemoryLedger): void {
+export function startMemoryMetrics(
+  registry: MetricsRegistry,
+  ledger: MemoryLedger,
+  bodies: Pick<BodyPool, 'freeBytes' | 'lentBytes'>,
+): void {
   const families = registerAll(registry, memoryMetrics);
   const { sharedBytes, smallBytes, completionBytes } = ledger.limits;
   families.limitBytes.bind('shared').set(sharedBytes);
@@ -14,5 +19,7 @@ export function startMemoryMetrics(registry: MetricsRegistry, ledger: MemoryLedg
     families.heldBytes.bind('small').set(ledger.smallUsed);
     families.heldBytes.bind('completion').set(ledger.completionUsed);
     families.waitingRequests.bind().set(ledger.waitingCount);
+    families.bodyBytes.bind('lent').set(bodies.lentBytes);
+    families.bodyBytes.bind('free').set(bodies.freeBytes);
   });
 }

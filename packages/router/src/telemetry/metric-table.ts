@@ -185,6 +185,12 @@ export const memoryMetrics = {
     help: 'Requests whose body is not read for now because their caller has used its share of the memory.',
     labels: [],
   },
+  bodyBytes: {
+    name: 'millrace_body_memory_bytes',
+    type: 'gauge',
+    help: 'Memory for large bodies: lent to requests, which counts as held by them, and free for later ones (at most `memory.freeBytesMax`).',
+    labels: ['state'],
+  },
 } as const;
 
 /** The state of the scheduler, read at each scrape. */

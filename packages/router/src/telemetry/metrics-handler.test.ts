@@ -28,6 +28,7 @@ async function call(method: string, path: string, accept?: string): Promise<Http
       lengthBytes: 0,
       readAll: async () => new Uint8Array(),
       giveAll: (_, receiver) => receiver.onBody(new Uint8Array()),
+      lendAll: (_, receiver) => receiver.onBody(new Uint8Array(), () => {}),
       async *[Symbol.asyncIterator]() {},
     },
     trailers: headersOf({}),

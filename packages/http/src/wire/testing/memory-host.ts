@@ -1,3 +1,4 @@
+import { BodyPool } from '../body-pool.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from '../config.ts';
 import type { ConnectionHost, HostParts, OwnerOf } from '../connection-host.ts';
 import { type ServerMemory, unlimitedMemory } from '../memory.ts';
@@ -13,6 +14,7 @@ export class MemoryHost implements ConnectionHost {
   readonly arena = new OutputArena();
   handler: WireHandler;
   readonly memory: ServerMemory;
+  readonly bodies: BodyPool;
   requestsPerTurn: number = Number.POSITIVE_INFINITY;
   readonly ownerOf: OwnerOf | undefined;
   #nowMs = 1_000_000;
@@ -21,6 +23,8 @@ export class MemoryHost implements ConnectionHost {
   constructor(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
     this.limits = resolveHttpLimits(options);
     this.memory = parts.memory ?? unlimitedMemory;
+    // A test has no use for memory that is free, and a use after release must show.
+    this.bodies = parts.bodies ?? new BodyPool({ isPoisoned: true, after: () => {} });
     this.ownerOf = parts.ownerOf;
     this.handler = handler;
     this.wheel = new TimingWheel({ nowMs: () => this.#nowMs });

@@ -7,6 +7,7 @@ import type { InferAnswer } from '../infer.ts';
 import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
+import { overwriteWhenSettled } from '../testing/overwrite-inputs.ts';
 import { inferRequest, type RequestText } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { CachingRunner, type WaitingRequest } from './caching-runner.ts';
@@ -110,7 +111,9 @@ class CacheHarness {
       told: undefined,
       data,
     };
-    this.#runner.run(valid, signal).then(
+    const answered = this.#runner.run(valid, signal);
+    overwriteWhenSettled(answered, valid.inputs);
+    answered.then(
       (answer) => {
         sent.answer = answer;
         sent.told = (answer.outputs[0]?.data.subarray(0, 9) ?? []).join(' ');

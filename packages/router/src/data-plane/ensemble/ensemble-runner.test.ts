@@ -13,6 +13,7 @@ import { MetricsRegistry } from '../../telemetry/registry.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
+import { overwriteWhenSettled } from '../testing/overwrite-inputs.ts';
 import { inferRequest, type RequestText } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { EnsembleRunner, type EnsembleRunnerParts } from './ensemble-runner.ts';
@@ -87,7 +88,9 @@ function ensembleHarness(limits: Partial<EnsembleRunnerParts> = {}) {
   ) => {
     const valid = ValidInferRequest.from(requestOf(overrides), model);
     const sent: { answer?: InferAnswer; error?: InferenceError } = {};
-    runner.run(valid, signal).then(
+    const answered = runner.run(valid, signal);
+    overwriteWhenSettled(answered, valid.inputs);
+    answered.then(
       (answer) => {
         sent.answer = answer;
       },

@@ -1,4 +1,4 @@
-import { encodeBytesElements, neverCancelled } from '@millrace/protocol';
+import { copyOf, encodeBytesElements, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { showState } from '../../catalogue/testing/show-state.ts';
 import type { RunSharing } from '../../model/run-sharing.ts';
@@ -150,7 +150,9 @@ test('texts of all parts are joined in order', async () => {
   const harness = new PlaneHarness({}, model);
   const link = harness.worker(1, 2);
   const data = encodeBytesElements(upTo(60).map((row) => `${row}`.padEnd(4 * (1 + (row % 3)), 'x')));
-  const sent = harness.send([], undefined, { inputs: [{ name: 'x', datatype: 'BYTES', shape: [30, 2], data }] });
+  const sent = harness.send([], undefined, {
+    inputs: [{ name: 'x', datatype: 'BYTES', shape: [30, 2], data: copyOf(data) }],
+  });
   await answerAll(harness, link);
   expect(sent.answer?.outputs[0]).toMatchObject({ shape: [30, 2], data });
 });
@@ -229,7 +231,7 @@ test('a request with very many texts is split, run and joined in slices', async 
   const [rows, columns] = [10, 20_000];
   const data = encodeBytesElements(Array.from({ length: rows * columns }, (_, index) => `${index}`.padStart(8, '0')));
   const sent = harness.send([], undefined, {
-    inputs: [{ name: 'x', datatype: 'BYTES', shape: [rows, columns], data }],
+    inputs: [{ name: 'x', datatype: 'BYTES', shape: [rows, columns], data: copyOf(data) }],
   });
   await answerAll(harness, link);
   expect(sent.answer?.outputs[0]?.shape).toEqual([rows, columns]);
@@ -248,7 +250,7 @@ test('large outputs of parts are joined in slices, and a caller that cancels mea
   const link = harness.worker(1);
   const [rows, columns] = [10, 2 ** 20];
   const data = new Uint8Array(rows * columns).map((_, index) => index >> 12);
-  const inputs = [{ name: 'x', datatype: 'UINT8' as const, shape: [rows, columns], data }];
+  const inputs = [{ name: 'x', datatype: 'UINT8' as const, shape: [rows, columns], data: copyOf(data) }];
   const sent = harness.send([], undefined, { inputs });
   await answerAll(harness, link);
   await answerAll(harness, link);

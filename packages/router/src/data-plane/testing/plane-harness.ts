@@ -14,6 +14,7 @@ import type { ServedModel } from '../served-model.ts';
 import type { SharingStopped } from '../worker-batches.ts';
 import { HeldClock } from './held-clock.ts';
 import { servedModel } from './models.ts';
+import { overwriteWhenSettled } from './overwrite-inputs.ts';
 import { inferRequest, type RequestText } from './requests.ts';
 import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
 
@@ -85,14 +86,13 @@ export class PlaneHarness {
     overrides: Partial<RequestText> = {},
   ): Sent {
     const data = new Uint8Array(Int32Array.from(values).buffer);
-    const promise = this.plane.inference.infer(
-      inferRequest({
-        inputs: [{ name: 'x', datatype: 'INT32', shape: [values.length, 1], data }],
-        deadlineAt: this.plane.inference.deadlineAfter(timeoutMs),
-        ...overrides,
-      }),
-      cancellation,
-    );
+    const request = inferRequest({
+      inputs: [{ name: 'x', datatype: 'INT32', shape: [values.length, 1], data }],
+      deadlineAt: this.plane.inference.deadlineAfter(timeoutMs),
+      ...overrides,
+    });
+    const promise = this.plane.inference.infer(request, cancellation);
+    overwriteWhenSettled(promise, request.inputs);
     const sent: { -readonly [Key in keyof Sent]: Sent[Key] } = {
       cancellation,
       outcome: promise.then(

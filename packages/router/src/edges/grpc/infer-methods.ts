@@ -16,6 +16,7 @@ export function modelInfer(
     name: inferMethodName,
     request: inferRequestCodec(config, errorFrom),
     response: inferResponseCodec,
+    isRequestLent: true,
     handle: (message, call) => {
       operation.run(message, call);
       return undefined;

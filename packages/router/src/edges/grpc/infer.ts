@@ -77,10 +77,12 @@ export class GrpcInferOperation {
         try {
           ask(message);
         } catch (error) {
+          call.releaseRequest();
           call.fail(error);
         }
       },
       (error: unknown) => {
+        call.releaseRequest();
         // Any other error comes from the generated code, for JSON that is not such a message.
         const told = error instanceof InferenceError ? error : unreadable(error);
         this.#dataPlane.noteRefusal(told.code);
@@ -105,11 +107,16 @@ export class GrpcInferOperation {
     const { request, classes } = this.#decode(message, call.timeoutMs, this.callerOf(call));
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
+        // The data plane is finished with the inputs, and the outputs are in memory of their own.
+        call.releaseRequest();
         if (classes.size > 0) this.#answerClasses(answer, classes, call, isJson);
         else if (isJson) this.#answerJson(answer, call);
         else call.answer(answer, () => answer.release());
       },
-      (error: unknown) => call.fail(error),
+      (error: unknown) => {
+        call.releaseRequest();
+        call.fail(error);
+      },
     );
   }
 

@@ -1,5 +1,11 @@
 /** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
-import { type BodyReceiver, BodyTooLarge, type HttpRequest, type HttpResponse, MemoryRefused } from '@millrace/http';
+import {
+  BodyTooLarge,
+  type HttpRequest,
+  type HttpResponse,
+  type LentBodyReceiver,
+  MemoryRefused,
+} from '@millrace/http';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
@@ -64,7 +70,7 @@ export class RestInferOperation {
 }
 
 /** Plain calls instead of promises from step to step: most requests are small, and a promise costs like reading one. */
-class InferCall implements BodyReceiver {
+class InferCall implements LentBodyReceiver {
   readonly #operation: RestInferOperation;
   readonly #http: HttpRequest;
   readonly #model: string;
@@ -73,6 +79,8 @@ class InferCall implements BodyReceiver {
   #fields: InferFields | undefined = undefined;
   #decoded: DecodedRestRequest | undefined = undefined;
   #caller = '';
+  /** Releases the memory of the body; undefined: there is no body, or it was released. */
+  #releaseBody: (() => void) | undefined = undefined;
 
   constructor(
     operation: RestInferOperation,
@@ -106,18 +114,19 @@ class InferCall implements BodyReceiver {
       if (packing !== undefined) {
         const unpacking = { packing, isJson: jsonBytes === undefined, bytesMax, owner: this.#caller, signal };
         bodies.read(this.#http, bytesMax, unpacking).then(
-          (whole) => this.onBody(whole),
+          (whole) => this.onBody(whole, noRelease),
           (error: unknown) => this.onBodyFailed(error),
         );
         return;
       }
-      body.giveAll(bytesMax, this);
+      body.lendAll(bytesMax, this);
     } catch (error) {
       this.onBodyFailed(error);
     }
   }
 
-  onBody(body: Uint8Array): void {
+  onBody(body: Uint8Array, release: () => void): void {
+    this.#releaseBody = release;
     const { decoder, deadlineAfter, slices } = this.#operation;
     const { jsonBytes, wantsJson, timeoutMs } = this.#fields as InferFields;
     try {
@@ -156,7 +165,11 @@ class InferCall implements BodyReceiver {
     }
     try {
       dataPlane.infer(decoded.request, this.#http.signal).then(
-        (answer) => this.#onAnswer(answer),
+        (answer) => {
+          // The data plane is finished with the inputs, and the outputs are in memory of their own.
+          this.#endBody();
+          this.#onAnswer(answer);
+        },
         (error: unknown) => this.#onRefused(error),
       );
     } catch (error) {
@@ -164,12 +177,19 @@ class InferCall implements BodyReceiver {
     }
   }
 
+  #endBody(): void {
+    this.#releaseBody?.();
+    this.#releaseBody = undefined;
+  }
+
   #onRefused(error: unknown): void {
+    this.#endBody();
     this.#respond(this.#operation.encodeError(error));
   }
 
   /** The request could not be read: it was cut off, too large or malformed. */
   onBodyFailed(error: unknown): void {
+    this.#endBody();
     const { catalogue, dataPlane, config } = this.#operation;
     const isJson = error instanceof BodyTooLarge && error.bytesMax < config.bodyBytesMax;
     const ofBody = isJson ? jsonTooLarge(this.#http.body.lengthBytes, error.bytesMax) : error;
@@ -232,3 +252,5 @@ class InferCall implements BodyReceiver {
     this.#respond(this.#operation.encodeError(error));
   }
 }
+
+function noRelease(): void {}

@@ -1,0 +1,100 @@
+/**
+ * Reads all sockets into the same memory. Node makes a new ArrayBuffer for each read, and V8 collects garbage for those of
+ * large bodies every few dozen requests; a read that goes into memory of the program's own makes none.
+ */
+import type { Socket } from 'node:net';
+import { type BodyPool, poisonByte, type ReadTarget } from './body-pool.ts';
+import { keptCopyOf } from './byte-gatherer.ts';
+import type { Connection } from './transport.ts';
+
+/** The most that is read at once, unless there is a target for it. */
+const inputBytes = 64 * 1024;
+/** Up to this size what was read is copied, and the connection may keep views of it: that is cheaper for small requests. */
+const copiedBytesMax = 4 * 1024;
+
+/** What `onread` sets on a socket that a program connects; a server's sockets have it only inside. */
+interface UserBuffer {
+  readonly buffer: symbol;
+  readonly callback: symbol;
+  /** Called after the callback for the buffer of the next read. */
+  readonly next: symbol;
+}
+
+/** A socket that is read this way, as far as this file knows it. */
+export interface InputTransport {
+  readonly connection: Connection;
+  /** Where the next read of the socket goes instead of the shared memory; held until then. */
+  target: ReadTarget | undefined;
+}
+
+interface SocketInside {
+  readonly _handle?: { useUserBuffer?(buffer: Uint8Array): void } | null;
+  [inside: symbol]: unknown;
+}
+
+/** Undefined where this version of Node keeps them elsewhere: then sockets are read as usual. */
+function takeUserBuffer(socket: Socket): UserBuffer | undefined {
+  const symbols = Object.getOwnPropertySymbols(socket);
+  const find = (name: string): symbol | undefined => symbols.find(({ description }) => description === name);
+  const [buffer, callback, next] = [find('kBuffer'), find('kBufferCb'), find('kBufferGen')];
+  return buffer === undefined || callback === undefined || next === undefined ? undefined : { buffer, callback, next };
+}
+
+export class SharedInput {
+  /** A read ends before the next begins, whatever their sockets, so that one buffer is enough. */
+  readonly #bytes: Buffer = Buffer.allocUnsafeSlow(inputBytes);
+  /** The buffer of the next read of the socket that was read last; undefined: as before. */
+  #next: Buffer | undefined = undefined;
+  readonly #takeNext = (): Buffer | undefined => {
+    const next = this.#next;
+    this.#next = undefined;
+    return next;
+  };
+  #userBuffer: UserBuffer | undefined = undefined;
+  readonly #isPoisoned: boolean;
+
+  constructor({ isPoisoned }: Pick<BodyPool, 'isPoisoned'>) {
+    this.#isPoisoned = isPoisoned;
+  }
+
+  /** From now on reads of the socket call `onRead`, which has to `pass` them on. False: it cannot be read this way. */
+  attach(socket: Socket, onRead: (this: Socket, count: number, bytes: Buffer) => void): boolean {
+    this.#userBuffer ??= takeUserBuffer(socket);
+    const inside = socket as unknown as SocketInside;
+    const handle = inside._handle;
+    if (this.#userBuffer === undefined || typeof handle?.useUserBuffer !== 'function') return false;
+    const { buffer, callback, next } = this.#userBuffer;
+    inside[buffer] = this.#bytes;
+    inside[callback] = onRead;
+    inside[next] = this.#takeNext;
+    handle.useUserBuffer(this.#bytes);
+    return true;
+  }
+
+  /** To be called for every read; the next one of the socket goes where its connection wants it. */
+  pass(transport: InputTransport, count: number): void {
+    const { connection, target } = transport;
+    if (target === undefined) this.#passShared(connection, count);
+    else connection.receiveInto?.(target, count);
+    const next = transport.connection.readTarget?.();
+    if (target === undefined && next === undefined) return;
+    next?.lent.hold();
+    transport.target = next;
+    target?.lent.release();
+    this.#next = next?.bytes ?? this.#bytes;
+  }
+
+  /** The socket is closed, and nothing is read any more. */
+  static detach(transport: InputTransport): void {
+    const { target } = transport;
+    transport.target = undefined;
+    target?.lent.release();
+  }
+
+  #passShared(connection: Connection, count: number): void {
+    const bytes = this.#bytes.subarray(0, count);
+    if (count <= copiedBytesMax || connection.receiveLent === undefined) connection.receive(keptCopyOf(bytes));
+    else connection.receiveLent(bytes);
+    if (this.#isPoisoned) bytes.fill(poisonByte);
+  }
+}
