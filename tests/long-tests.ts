@@ -80,6 +80,7 @@ export const shortenedFiles: readonly string[] = [
   'packages/store/src/lmdb/journal-kill.test.ts',
   'packages/store/src/lmdb/kill.test.ts',
   'tests/contracts/inference-edge/inference-edge.test.ts',
+  'tests/contracts/stream-edge/stream-edge.test.ts',
   'tests/contracts/lane-local.test.ts',
   'tests/contracts/local-lane-memory.test.ts',
   'tests/simulation/simulation.test.ts',

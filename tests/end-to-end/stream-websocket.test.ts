@@ -261,7 +261,8 @@ describe('what a client does wrong is said in the close frame:', () => {
 
 test('an input too far ahead ends the stream with the code in ended', async () => {
   const client = await opened({ context: 'identity_fp32' });
-  client.send({ input: { sequence: 1000, text: 'x' } });
+  const tensors = [{ name: 'INPUT0', datatype: 'FP32', shape: [1, 1], data: [1] }];
+  client.send({ input: { sequence: 1000, tensors } });
   expect(await client.received('ended')).toMatchObject({ outcome: 'failed', code: 'sequence-gap' });
   expect((await client.closed).code).toBe(1000);
 });
@@ -269,7 +270,9 @@ test('an input too far ahead ends the stream with the code in ended', async () =
 test('requests without an upgrade, other subprotocols and foreign pages are refused', async () => {
   const plain = await fetch(`${server.url}/v1/streams`);
   expect([plain.status, plain.headers.get('upgrade')]).toEqual([426, 'websocket']);
-  expect(await plain.json()).toEqual({ error: expect.stringContaining('open it with a WebSocket client') });
+  expect(await plain.json()).toEqual({
+    error: expect.stringMatching(/open it with a WebSocket client.*POST \/v1\/streams with Accept: text\/event-stream/),
+  });
   await expect(connect({ subprotocols: ['chat'] })).rejects.toThrow(
     /^400 no subprotocol of the request is supported; this server supports millrace\.v1\+json, millrace\.v1\+proto/,
   );

@@ -99,8 +99,8 @@ export interface StreamLog {
   trim(to: number, snapshot: readonly Uint8Array[]): void;
   /** As it was noted last when the log was taken over; undefined: its stream had a client, or none yet. */
   readonly idle: IdleNote | undefined;
-  /** Says since when the stream of the log has no client; in the order of the appends, and lost if the log is given up before. */
-  noteIdle(idle: IdleNote | undefined): void;
+  /** Says since when the stream of the log has no client, in the order of the appends. Resolves when that is durable. */
+  noteIdle(idle: IdleNote | undefined): Promise<void>;
   /** Tells this listener, in a later microtask, when this owner knows that it is none any more; never, if it closes the log before. */
   tellWhenFenced(listener: FenceListener): void;
   /** Gives up the ownership, after everything appended before is durable or has failed. */

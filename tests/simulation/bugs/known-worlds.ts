@@ -72,7 +72,7 @@ export const knownWorlds: Readonly<Record<string, number>> = {
   'a stream host that never lets go of a version': 1,
   'a stream host that trusts any files': 1352,
   'a stream host that forgets the state of its models': 14,
-  'a stream host that is never woken': 1664,
+  'a stream host that is never woken': 4556,
   'a stream host that knows no principals': 1,
   'a stream host that does not hear of lost links': 1,
   'a stream host that accepts inputs too early': 12,

@@ -31,6 +31,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #waiting: StreamMachineEvent<Uint8Array>[] | undefined;
   #waitingBytes = 0;
   #isFinishing: boolean = false;
+  /** Frames and the end, until the journal knows of the client. */
+  #heldBack: (() => void)[] | undefined;
   isDetached: boolean = false;
 
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
@@ -83,7 +85,20 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#stream?.detach(this.id);
   }
 
+  holdBack(until: Promise<void>): void {
+    this.#heldBack ??= [];
+    void until.then(() => {
+      const heldBack = this.#heldBack;
+      this.#heldBack = undefined;
+      for (const pass of heldBack ?? []) pass();
+    });
+  }
+
   onFrame(frame: StreamLinkFrame): void {
+    if (this.#heldBack !== undefined) {
+      this.#heldBack.push(() => this.onFrame(frame));
+      return;
+    }
     if (this.isDetached) return;
     try {
       this.#listener.onFrame(frame);
@@ -95,6 +110,10 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   onClosed(error: InferenceError | undefined): void {
+    if (this.#heldBack !== undefined) {
+      this.#heldBack.push(() => this.onClosed(error));
+      return;
+    }
     if (this.isDetached) return;
     this.isDetached = true;
     this.#listener.onClosed(error);

@@ -43,6 +43,8 @@ export interface StreamOwner {
 /** A connection of a client, as its stream knows it. */
 export interface HostedClient extends StreamListenerOfLink {
   readonly id: LinkId;
+  /** Nothing is passed to the client before that. */
+  holdBack(until: Promise<void>): void;
 }
 
 /** After these the actions are carried out at the end of the turn. */

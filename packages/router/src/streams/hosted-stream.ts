@@ -236,9 +236,12 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'close-link':
         this.#closeLink(action.link, streamInferenceError(action.error));
         return;
-      case 'idle':
-        log.noteIdle(action.idle);
+      case 'idle': {
+        const noted = log.noteIdle(action.idle).catch(() => {});
+        // A process that takes over must not find that there is no client after one was told that there is.
+        if (action.idle === undefined) for (const client of this.#clients) client.holdBack(noted);
         return;
+      }
       case 'wake-at':
         alarms.set(this, action.at);
         return;

@@ -159,7 +159,12 @@ export class RestoreGuard {
 
   async #write(note: RestoreNote): Promise<void> {
     this.#isNoted = note.alone === undefined;
-    await this.#parts.journal.writeNote(noteName, JSON.stringify(note));
+    try {
+      await this.#parts.journal.writeNote(noteName, JSON.stringify(note));
+    } catch {
+      // A journal that fails now is reported by what is asked of it next; a crash meanwhile is not noticed.
+      this.#isNoted = false;
+    }
   }
 
   #counts(): Readonly<Record<string, number>> {

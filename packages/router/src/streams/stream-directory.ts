@@ -32,7 +32,7 @@ export interface StreamPage {
 /** What operators may see and do of streams, whoever opened them. Rejects with an `InferenceError`. */
 export interface StreamControl {
   streams(query: StreamQuery): Promise<StreamPage>;
-  /** Rejects with `stream-not-found`. */
+  /** By its id, or by the beginning of its id if no other begins so. Rejects with `stream-not-found` or `invalid-request`. */
   stream(id: string): Promise<StreamStatus>;
   /** Resolves when the ending is durable; a stream that has ended stays as it is. */
   cancelStream(id: string, reason: string): Promise<StreamStatus>;
@@ -59,12 +59,8 @@ export class StreamDirectory implements StreamControl {
   }
 
   async streams({ model, isOpenOnly, limit, after }: StreamQuery): Promise<StreamPage> {
-    const journaled = await orRefused(this.#parts.journal.list());
-    const ids = new Set(journaled.map(({ stream }) => stream));
-    // The opening of a new one may not be durable yet.
-    for (const { id } of this.#table.all()) ids.add(id);
     const streams: StreamStatus[] = [];
-    for (const id of [...ids].sort()) {
+    for (const id of await this.#ids()) {
       if (id <= after) continue;
       const status = await this.#takeStatus(id);
       if (status === undefined || (model !== undefined && status.model !== model)) continue;
@@ -76,13 +72,15 @@ export class StreamDirectory implements StreamControl {
   }
 
   async stream(id: string): Promise<StreamStatus> {
-    const status = await this.#takeStatus(id);
+    const status = (await this.#takeStatus(id)) ?? (await this.#takeByPrefix(id));
     if (status === undefined) throw streamNotFound(id);
     return status;
   }
 
   async cancelStream(id: string, reason: string): Promise<StreamStatus> {
-    const before = await this.stream(id);
+    // By the whole id only: what is cancelled does not come back.
+    const before = await this.#takeStatus(id);
+    if (before === undefined) throw streamNotFound(id);
     if (before.ended !== undefined) return before;
     const stream = this.#table.take(id) ?? (await orRefused(this.#openings.restored(id)));
     if (stream === undefined) throw streamNotFound(id);
@@ -91,6 +89,27 @@ export class StreamDirectory implements StreamControl {
     const status = stream.status();
     if (status.ended !== undefined) return status;
     throw new InferenceError('draining', `this server gave up stream ${id} before it was cancelled; cancel it again`);
+  }
+
+  /** Undefined: no id begins so. */
+  async #takeByPrefix(prefix: string): Promise<StreamStatus | undefined> {
+    const ids = (await this.#ids()).filter((id) => id.startsWith(prefix));
+    if (prefix === '' || ids.length === 0) return undefined;
+    const [only] = ids;
+    if (only !== undefined && ids.length === 1) return this.#takeStatus(only);
+    throw new InferenceError(
+      'invalid-request',
+      `${ids.length} streams have ids that begin with ${prefix}; write more of the id`,
+    );
+  }
+
+  /** Sorted. */
+  async #ids(): Promise<readonly string[]> {
+    const journaled = await orRefused(this.#parts.journal.list());
+    const ids = new Set(journaled.map(({ stream }) => stream));
+    // The opening of a new one may not be durable yet.
+    for (const { id } of this.#table.all()) ids.add(id);
+    return [...ids].sort();
   }
 
   async #takeStatus(id: string): Promise<StreamStatus | undefined> {

@@ -1371,3 +1371,20 @@ describe('an input that the model does not take', () => {
     expect(client.said.at(-1)).toBe('closed invalid-request');
   });
 });
+
+test('operators may name a stream by the beginning of its id, but not to cancel it', async () => {
+  const { host, journal } = hostOn();
+  clientOf(host, { streamId: 'abc-first-0123456789' });
+  clientOf(host, { streamId: 'abd-second-012345678' });
+  await settle();
+  expect((await host.directory.stream('abc')).id).toBe('abc-first-0123456789');
+  await expect(host.directory.stream('ab')).rejects.toMatchObject({
+    code: 'invalid-request',
+    message: '2 streams have ids that begin with ab; write more of the id',
+  });
+  for (const id of ['x', ''])
+    await expect(host.directory.stream(id)).rejects.toMatchObject({ code: 'stream-not-found' });
+  await expect(host.directory.cancelStream('abc', '')).rejects.toMatchObject({ code: 'stream-not-found' });
+  // Also one that only lies in the journal.
+  expect((await hostOn(journal).host.directory.stream('abd')).isOwned).toBe(false);
+});

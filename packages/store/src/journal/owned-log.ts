@@ -130,8 +130,8 @@ export class OwnedLog implements StreamLog {
     }).catch(() => {});
   }
 
-  noteIdle(idle: IdleNote | undefined): void {
-    this.#request(0, (table, index) => index.putHead(table, this.log, { ...this.log.head, idle })).catch(() => {});
+  noteIdle(idle: IdleNote | undefined): Promise<void> {
+    return this.#request(0, (table, index) => index.putHead(table, this.log, { ...this.log.head, idle }));
   }
 
   async close({ remove = false, expiresAtMs, entriesExpireAtMs }: CloseLogOptions = {}): Promise<void> {

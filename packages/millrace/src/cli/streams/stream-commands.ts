@@ -25,7 +25,7 @@ export const streamCommands: readonly CommandSpec[] = [
   }),
   commandBelow('streams', 'show', {
     usage: 'ID [flags]',
-    summary: 'Show one durable stream.',
+    summary: 'Show one durable stream, by its id or by the beginning of it if no other begins so.',
     examples: ['show 9b1f'],
     argumentsMax: 1,
     groups: asking,

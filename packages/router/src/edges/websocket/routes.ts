@@ -5,7 +5,7 @@ import { streamSubprotocols } from './subprotocols.ts';
 
 export const streamSocketPath = '/v1/streams';
 
-const message = `${streamSocketPath} is served by WebSocket; open it with a WebSocket client and one of the subprotocols ${streamSubprotocols.join(' and ')}`;
+const message = `${streamSocketPath} is served by WebSocket; open it with a WebSocket client and one of the subprotocols ${streamSubprotocols.join(' and ')}. Without one, POST ${streamSocketPath} with Accept: text/event-stream opens a stream and answers with its events`;
 const body = Buffer.from(JSON.stringify({ error: message }));
 
 /** Of the OpenAPI document. Requests for an upgrade are answered before routes are matched. */
