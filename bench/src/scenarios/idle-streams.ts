@@ -16,7 +16,7 @@ const warmUpCount = 100;
 /** As clients do that keep connections alive; each is pinged once while processor time is measured. */
 const pingSeconds = 20;
 /** The memory has settled when it changed by less than this for so long: an idle router gives memory back within 20 s. */
-const settledBytesMax = 512 * 1024;
+const settledBytesMax = 2 * 1024 * 1024;
 const settledMs = 16_000;
 const sampleMs = 1000;
 const settleSamplesMax = 90;
