@@ -31,7 +31,7 @@ import (
 	text "compat/stubs/text"
 )
 
-var root = os.Getenv("MILLRACE_ROOT")
+var root = os.Getenv("REPOSITORY_ROOT")
 var server *Server
 
 // Server is a supervised server: its router and its workers can be killed.
@@ -56,6 +56,7 @@ func startServer(models ...string) (*Server, error) {
 	one := &Server{command: exec.Command("node", "packages/millrace/bin/millrace.js", "serve", repository,
 		"--http-port", "0", "--grpc-port", "0", "--metrics-port", "0", "--log-level", "debug")}
 	one.command.Dir = root
+	one.command.Stderr = os.Stderr
 	output, err := one.command.StdoutPipe()
 	if err != nil {
 		return nil, err

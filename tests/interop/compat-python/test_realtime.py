@@ -2,6 +2,7 @@
 
 import json
 import queue
+import re
 import time
 import uuid
 
@@ -351,3 +352,10 @@ def test_reflection_lists_both_contracts_with_their_fields(server, stubs):
             for name, message in stub.DESCRIPTOR.message_types_by_name.items():
                 found = pool.FindMessageTypeByName(message.full_name)
                 assert [(f.name, f.number, f.type) for f in found.fields] == [(f.name, f.number, f.type) for f in message.fields]
+
+
+def test_the_example_of_the_reference(server, stubs, capsys):
+    server.wait_until_ready()
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "realtime.md").read_text(), re.DOTALL)
+    exec(code.replace("localhost:8001", server.addresses["grpc"]), {})
+    assert capsys.readouterr().out == "positive\n"

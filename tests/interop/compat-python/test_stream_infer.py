@@ -2,12 +2,14 @@
 
 import json
 import queue
+import re
+import subprocess
 import time
 import uuid
 
 import grpc
 import pytest
-from conftest import channel_to
+from conftest import ROOT, channel_to
 
 PROMPT = ["Once upon a time, ", "there was a ", "little girl"]
 TOKENS = 40
@@ -76,14 +78,25 @@ def undisturbed(server, text):
     return [content(response) for response in responses]
 
 
-def test_the_text_is_that_of_other_calls(server, undisturbed):
-    import urllib.request
+def test_the_text_is_that_of_the_generate_extension_by_curl(server, undisturbed):
+    body = json.dumps({"text_input": "".join(PROMPT), **PARAMETERS})
 
-    body = json.dumps({"text_input": "".join(PROMPT), **PARAMETERS}).encode()
-    url = f"http://{server.addresses['http']}/v2/models/storyteller/generate"
-    with urllib.request.urlopen(urllib.request.Request(url, body)) as answer:
-        whole = json.load(answer)["text_output"]
-    assert "".join(token for _, token, _ in undisturbed) == whole
+    def curl(suffix):
+        url = f"http://{server.addresses['http']}/v2/models/storyteller/{suffix}"
+        return subprocess.run(["curl", "-sSN", "--fail", url, "-d", body], check=True, capture_output=True, text=True).stdout
+
+    text = "".join(token for _, token, _ in undisturbed)
+    assert json.loads(curl("generate"))["text_output"] == text
+    events = [json.loads(event.removeprefix("data: ")) for event in curl("generate_stream").split("\n\n") if event]
+    assert len(events) == len(undisturbed) - 1
+    assert "".join(event["text_output"] for event in events) == text
+
+
+def test_the_example_of_the_reference(server, text, capsys):
+    server.wait_until_ready()
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "stream-infer.md").read_text(), re.DOTALL)
+    exec(code.replace("localhost:8001", server.addresses["grpc"]), {})
+    assert len(capsys.readouterr().out) > 100
 
 
 def test_every_response_once_through_a_cut_a_worker_and_a_router(server, call, undisturbed):

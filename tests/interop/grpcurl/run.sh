@@ -45,6 +45,13 @@ for address in "$grpc" "$http"; do
   expect 'list of v1alpha' '^grpc.reflection.v1alpha.ServerReflection$' curl_grpc "$address" list
   expect 'list of methods' "^$service.ModelInfer\$" curl_grpc "$address" list "$service"
   expect 'list of management' '^millrace.v1.Management.ListContexts$' curl_grpc "$address" list millrace.v1.Management
+  expect 'list of StreamInfer' '^inference.v1.InferenceService.StreamInfer$' curl_grpc "$address" list inference.v1.InferenceService
+  expect 'describe StreamInfer' 'uint32 sequence = 2' curl_grpc "$address" describe inference.v1.InferRequest
+  expect 'list of PredictStream' '^realtime.inference.InferenceService.PredictStream$' \
+    curl_grpc "$address" list realtime.inference.InferenceService
+  expect 'describe Predict' 'map<string, string> metadata = 4' curl_grpc "$address" describe realtime.inference.InferenceRequest
+  expect Predict '"resultJson": "\{' \
+    curl_grpc -d "{\"context_id\":\"mlp\",\"payload\":\"$(head -c 256 /dev/zero | base64 -w0)\"}" "$address" realtime.inference.InferenceService/Predict
   expect contexts '"model": "mlp"' curl_grpc "$address" millrace.v1.Management/ListContexts
   expect 'describe a service' 'rpc ModelInfer' curl_grpc "$address" describe "$service"
   expect 'describe a message' 'repeated bytes raw_input_contents = 7' curl_grpc "$address" describe inference.ModelInferRequest

@@ -53,6 +53,16 @@ test('the field that names callers is a header field in lower case, or none', ()
   expect(() => resolve({ flags: [flag('caller-header', 'x team')] })).toThrow('--caller-header');
 });
 
+test('the default context is a model, one of its versions or labels, or none', () => {
+  expect(resolve({}).streams.defaultContext).toBe('storyteller');
+  for (const context of ['', 'tales', 'tales:2', 'tales@stable']) {
+    expect(resolve({ flags: [flag('default-context', context)] }).streams.defaultContext).toBe(context);
+  }
+  for (const context of ['my tales', 'tales:', 'tales:1@stable', 'x'.repeat(257)]) {
+    expect(() => resolve({ flags: [flag('default-context', context)] })).toThrow('--default-context');
+  }
+});
+
 test('limits of connections have finite defaults and are checked by name', () => {
   expect(resolve({}).http).toMatchObject({
     connectionsMax: 10_000,
