@@ -16,6 +16,7 @@ import { manage } from './models/manage-command.ts';
 import { scanModels } from './models/scan-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
+import { printTypes } from './types/types-command.ts';
 
 export interface CommandEnvironment {
   /** The arguments after `millrace`. */
@@ -92,6 +93,8 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
       throw needsCommand(command, parsed);
     case 'infer':
       return runInferCommand(parsed, parts);
+    case 'types':
+      return printTypes(parsed, parts);
     case 'version':
       return printVersion(parsed, parts);
     case 'completion':
