@@ -239,6 +239,36 @@ export const inferCommand: CommandSpec = {
   ],
 };
 
+const typesCommand: CommandSpec = {
+  name: 'types',
+  usage: '[URL] [flags]',
+  summary: 'Print the models of a running server as TypeScript types.',
+  details: [
+    'For @millrace/client: createClient<Models>(url) then knows names, datatypes and shapes of every model.',
+    'Models that are not ready are left out.',
+  ],
+  examples: [
+    'millrace types > models.d.ts',
+    'millrace types http://localhost:8000 --model mlp --model digits > models.d.ts',
+  ],
+  argumentsMax: 1,
+  groups: [
+    {
+      title: 'Server',
+      flags: [
+        {
+          flag: 'model',
+          placeholder: 'NAME',
+          description: 'Only this model. Needed where the server does not list its models on this port.',
+          isList: true,
+          defaultText: 'all that are ready',
+        },
+        { flag: 'timeout', placeholder: 'SECONDS', description: 'How long to wait for answers.', defaultText: '60' },
+      ],
+    },
+  ],
+};
+
 export const versionCommand: CommandSpec = {
   name: 'version',
   usage: '[flags]',
@@ -274,6 +304,7 @@ export const commands: readonly CommandSpec[] = [
   inferCommand,
   streamCommand,
   chaosCommand,
+  typesCommand,
   versionCommand,
   completionCommand,
 ];

@@ -16,6 +16,7 @@ import { manage } from './models/manage-command.ts';
 import { scanModels } from './models/scan-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
+import { printTypes } from './types/types-command.ts';
 
 export interface CommandEnvironment {
   /** The arguments after `millrace`. */
@@ -101,6 +102,8 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
       const { runChaosCommandLine } = await import('./chaos/chaos-command.ts');
       return runChaosCommandLine(parsed, parts);
     }
+    case 'types':
+      return printTypes(parsed, parts);
     case 'version':
       return printVersion(parsed, parts);
     case 'completion':

@@ -78,10 +78,15 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 export function urlFrom(flags: FlagValues, problems: ConfigProblem[]): string {
-  const written = flags.takeText('url') ?? defaultUrl;
+  return webUrlFrom(flags.takeText('url'), '--url', problems);
+}
+
+/** The address of a server, without a slash at the end; `source` says where it was written. */
+export function webUrlFrom(given: string | undefined, source: string, problems: ConfigProblem[]): string {
+  const written = given ?? defaultUrl;
   const url = URL.canParse(written) ? new URL(written) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    problems.push({ source: '--url', message: `must be like ${defaultUrl}, not "${written}"` });
+    problems.push({ source, message: `must be like ${defaultUrl}, not "${written}"` });
   }
   return written.replace(/\/+$/, '');
 }

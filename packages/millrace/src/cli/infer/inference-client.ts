@@ -1,7 +1,8 @@
 /** A client of the Open Inference Protocol over HTTP, for any server; every answer is validated. */
-import { isDatatype, type JsonValue, type TensorSpec } from '@millrace/protocol';
+import { isDatatype, type JsonValue, parseJson, type TensorSpec } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import { callServer, isObject, objectFrom, refusalText, type ServerAddress } from '../server-call.ts';
+import type { ModelTensors } from '../types/model-types-text.ts';
 
 export interface ModelMetadata {
   readonly name: string;
@@ -41,6 +42,24 @@ export class InferenceClient {
     const { input } = status === 200 ? objectFrom(body) : {};
     const entries = Array.isArray(input) ? input.filter(isObject) : [];
     return new Set(entries.filter(({ optional }) => optional === true).map(({ name }) => String(name)));
+  }
+
+  /** What a model takes and gives. */
+  async tensorsOf(model: string): Promise<ModelTensors> {
+    const { body } = await this.#call(modelPath(model, undefined), {});
+    const { inputs, outputs } = objectFrom(body);
+    return { name: model, inputs: tensorSpecsFrom(inputs), outputs: tensorSpecsFrom(outputs) };
+  }
+
+  /** The names of the models that are ready, from the index of the repository. */
+  async readyModels(): Promise<readonly string[]> {
+    const { body } = await this.#call('/v2/repository/index', { method: 'POST', body: '{"ready":true}' });
+    const index = parseJson(body);
+    const names = Array.isArray(index) ? index.map((entry) => (isObject(entry) ? entry.name : undefined)) : [undefined];
+    if (!names.every((name) => typeof name === 'string')) {
+      throw new CommandFailure('the server listed models in a form that this command cannot read');
+    }
+    return [...new Set(names)];
   }
 
   /** `deadlineMs`: after which the server cancels the request; undefined: never. */

@@ -1,0 +1,68 @@
+/** Wrong uses that the compiler refuses: without its refusal the build fails, since a directive that finds no error is one. */
+import { expect, test } from 'vitest';
+import type { Client } from './client.ts';
+import { createClient } from './index.ts';
+
+/** As `millrace types` prints it. */
+interface Models {
+  readonly add: {
+    readonly inputs: {
+      readonly a: { readonly datatype: 'FP32'; readonly shape: readonly [-1, 4] };
+      readonly ids: { readonly datatype: 'INT64'; readonly shape: readonly [2] };
+    };
+    readonly outputs: { readonly sum: { readonly datatype: 'FP32'; readonly shape: readonly [-1, 4] } };
+  };
+  readonly sentiment: {
+    readonly inputs: { readonly text: { readonly datatype: 'BYTES'; readonly shape: readonly [-1] } };
+    readonly outputs: { readonly label: { readonly datatype: 'BYTES'; readonly shape: readonly [-1] } };
+  };
+}
+
+const a = Float32Array.of(1, 2, 3, 4);
+const ids = BigInt64Array.of(1n, 2n);
+
+/** Never called: it is here for the compiler. */
+async function uses(client: Client<Models>): Promise<void> {
+  const { outputs } = await client.infer('add', { a, ids });
+  const sum: Float32Array = outputs.sum.data;
+  await client.infer('add', { a: { shape: [1, 4], data: a }, ids });
+  const { outputs: answer } = await client.model('sentiment').infer({ text: 'lovely' });
+  const labels: readonly string[] = answer.label.texts;
+  console.log(sum, labels);
+
+  // @ts-expect-error 1: a model that the server does not have
+  await client.infer('subtract', { a, ids });
+  // @ts-expect-error 2: an input is missing
+  await client.infer('add', { a });
+  // @ts-expect-error 3: an input that the model does not have
+  await client.infer('add', { a, ids, b: a });
+  // @ts-expect-error 4: another typed array than the datatype has
+  await client.infer('add', { a: Int32Array.of(1), ids });
+  // @ts-expect-error 5: numbers where 64-bit integers are needed
+  await client.infer('add', { a, ids: [1, 2] });
+  // @ts-expect-error 6: a text for numbers
+  await client.infer('add', { a: 'lovely', ids });
+  // @ts-expect-error 7: numbers for texts
+  await client.infer('sentiment', { text: a });
+  // @ts-expect-error 8: a shape of another rank
+  await client.infer('add', { a: { shape: [4], data: a }, ids });
+  // @ts-expect-error 9: an output that the model does not have
+  console.log(outputs.total);
+  // @ts-expect-error 10: the elements of an output as another array
+  const wrong: Float64Array = outputs.sum.data;
+  // @ts-expect-error 11: the datatype of a shaped input contradicts the model
+  await client.infer('add', { a: { shape: [1, 4], data: a, datatype: 'FP64' }, ids });
+  // @ts-expect-error 12: a deadline that is no number
+  await client.infer('add', { a, ids }, { deadlineMs: '1s' });
+  console.log(wrong);
+}
+
+test('without types every name is accepted, and with them the same program compiles', () => {
+  const plain = createClient('http://localhost:1', {
+    transport: () => ({ url: '', calls: null as never, links: null as never }),
+  });
+  const typed: (client: Client<Models>) => Promise<void> = uses;
+  expect([typeof plain.infer, typeof typed]).toEqual(['function', 'function']);
+  expect(() => createClient({ endpoints: [] })).toThrow('at least one endpoint');
+  expect(() => createClient('localhost:8000')).toThrow('is not a URL such as http://localhost:8000');
+});
