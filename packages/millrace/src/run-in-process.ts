@@ -49,6 +49,10 @@ export async function runInProcess({ supervision, ...start }: ProcessParts): Pro
       else confineChild();
       return startServer(config, logger, supervision);
     },
+    loadModels: async (paths) => {
+      const { loadModels } = await import('./load-models.ts');
+      return loadModels(paths);
+    },
     fetch,
     delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
     now: () => performance.now(),
