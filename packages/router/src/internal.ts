@@ -31,11 +31,13 @@ export type { LoadFailure } from './life-cycle/revisions/revision-listener.ts';
 export { deviceNameOf } from './model/instance-placements.ts';
 export type { LaneName, ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
 export { reportedParameters } from './model/run-sharing.ts';
+export { modelKinds } from './repository/kinds/kind-table.ts';
 export { createPipelineDescriber, type DescribePipeline } from './repository/kinds/pipeline/describe-pipeline.ts';
 export {
   type ModelDefaults,
   modelParameters,
   type ParameterKind,
+  type ParameterName,
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
