@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from '@millrace/http';
 import type { ModelStatus } from '@millrace/router';
+import { createRestEdge } from '@millrace/router/edges';
 import {
   type Clock,
-  createRestEdge,
   MetricsObserver,
   MetricsRegistry,
   renderMetrics,

@@ -173,3 +173,8 @@ test('no unfinished marks stand in the sources', () => {
 function codeOf(file: SourceFile): string {
   return file.text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '');
 }
+
+test('zod is imported as a namespace: an import of its parts by name puts all of it into the bundle', () => {
+  const byName = sourceFiles().filter(({ text }) => /import\s+(?!type)\{[^}]*\}\s+from 'zod'/.test(text));
+  expect(byName.map(({ path }) => path)).toEqual([]);
+});

@@ -1,5 +1,5 @@
 import type { Management } from '@millrace/router';
-import { createManagementEdge, managementLimits, openApiDocument, type Route } from '@millrace/router/internal';
+import { createManagementEdge, managementLimits, openApiDocument, type Route } from '@millrace/router/edges';
 import { expect, test } from 'vitest';
 
 /** Nothing is called: only what the faces declare is read. */

@@ -1,10 +1,28 @@
-import { modelParameters, type ParameterKind, parameterFamilies, reportedParameters } from '@millrace/router/internal';
+import {
+  modelKinds,
+  modelParameters,
+  type ParameterKind,
+  type ParameterName,
+  parameterFamilies,
+  reportedParameters,
+} from '@millrace/router/internal';
 import { expect, test } from 'vitest';
 
 const rows = [
-  ...Object.entries<ParameterKind>(modelParameters).map(([name, kind]) => ({ name, ...kind, takes: takesOf(kind) })),
-  ...parameterFamilies.map(({ prefix, of, ...kind }) => ({ name: `${prefix}${of}`, ...kind })),
+  ...Object.entries<ParameterKind>(modelParameters).map(([name, kind]) => ({
+    name,
+    ...kind,
+    takes: takesOf(kind),
+    kinds: kindsWith(name as ParameterName),
+  })),
+  ...parameterFamilies.map(({ prefix, of, ...kind }) => ({ name: `${prefix}${of}`, ...kind, kinds: '' })),
 ].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+/** Empty: for models that have such a tensor or instance group. */
+function kindsWith(parameter: ParameterName): string {
+  const kinds = modelKinds.filter(({ parameters }) => parameters.includes(parameter));
+  return kinds.length === modelKinds.length ? 'all' : kinds.map(({ name }) => name).join(', ');
+}
 
 function takesOf({ range, choices, form, takes }: ParameterKind): string {
   if (range !== undefined) return `a whole number from ${range.join(' to ')}`;
@@ -26,11 +44,13 @@ const reference = [
   'A misspelt name, or a value that does not fit, keeps the model from being loaded and is reported with file,',
   "line and field. intra_op_thread_count of Triton's ONNX Runtime backend is read as `millrace.threads`; parameters for other",
   'servers are warned of and have no effect. Where the column *without it* names a setting of the server,',
-  '[config.md](config.md) explains that.',
+  '[config.md](config.md) explains that. A parameter that does not apply to the kind of a model is refused.',
   '',
-  '| Parameter | Takes | Without it | Meaning |',
-  '|---|---|---|---|',
-  ...rows.map(({ name, takes, without, meaning }) => `| \`${name}\` | ${takes} | ${without} | ${meaning} |`),
+  '| Parameter | For | Takes | Without it | Meaning |',
+  '|---|---|---|---|---|',
+  ...rows.map(
+    ({ name, kinds, takes, without, meaning }) => `| \`${name}\` | ${kinds} | ${takes} | ${without} | ${meaning} |`,
+  ),
   '',
   'The server adds these to the configuration that it shows (`/v2/models/MODEL/config`). They need not be removed from one that is sent back: what they said then is ignored.',
   '',

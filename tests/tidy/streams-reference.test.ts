@@ -11,7 +11,7 @@ import {
   StreamFrameReader,
   writeEvent,
   writeFrameJson,
-} from '@millrace/router/internal';
+} from '@millrace/router/edges';
 import { expect, test } from 'vitest';
 import { root } from './source-files.ts';
 

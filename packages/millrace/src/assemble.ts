@@ -13,6 +13,7 @@ import {
   type LocalLaneOptions,
   ModelLibrary,
   measureProcess,
+  PreparedLane,
   ProbeMemory,
   pathRedactionFor,
   type ResultCache,
@@ -29,6 +30,7 @@ import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import type { ChildProcesses } from './children/child-processes.ts';
 import type { Config } from './config/fields.ts';
 import { createLanes } from './lanes.ts';
+import { loadPreparation } from './load-preparation.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { pipelineDescriber } from './pipelines.ts';
 import { programs } from './programs.ts';
@@ -143,26 +145,41 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   );
   const { children, readings } = parts;
   const starter = children && { spawn: children.spawn };
-  const library = await ModelLibrary.open({
+  const analyst = new RowAnalyst({
+    programPath: programs.rowAnalyst,
+    ...starter,
+    ...(readings && { kept: readings }),
+  });
+  const lanes = createLanes({
+    ...starter,
+    workerPath: parts.workerPath,
+    onWorkerLine: parts.onWorkerLine,
+    socketPaths: config.worker.sockets,
+    sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+    onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+  });
+  const local = new PreparedLane(lanes.local);
+  const ownWorkers = Math.min(config.models.loadsMax, availableParallelism());
+  const preparation = loadPreparation({
+    lane: local,
+    workersMax: lanes.local.life === 'attached' ? 0 : config.worker.sharing ? sharing.spreadWorkers : ownWorkers,
+    prepareAnalysis: () => {
+      // A router that takes the place of another knows the verdicts.
+      if (parts.analyseRows === undefined && readings?.isEmpty !== false) analyst.prepare();
+    },
+  });
+  const opening = ModelLibrary.open({
     paths,
     source: repositoryFiles(paths, {
       gpu: gpuSupportFrom(config),
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn, readings),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows:
-        parts.analyseRows ??
-        new RowAnalyst({ programPath: programs.rowAnalyst, ...starter, ...(readings && { kept: readings }) }).analyse,
+      analyseRows: parts.analyseRows ?? analyst.analyse,
     }),
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
-    lanes: createLanes({
-      ...starter,
-      workerPath: parts.workerPath,
-      onWorkerLine: parts.onWorkerLine,
-      socketPaths: config.worker.sockets,
-      sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
-      onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
-    }),
+    lanes: { ...lanes, local },
+    preparation,
     runnerOf: (model, { cache }, version) => runners.runnerOf(model, version, cache),
     roster,
     inspection,
@@ -180,7 +197,12 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     temporaryFolder: children?.folder,
     readerGroup: children?.user?.gid,
   });
+  const library = await opening.catch((error: unknown) => {
+    local.release();
+    throw error;
+  });
   const close = (): void => {
+    local.release();
     catalogue.close();
     traffic.close();
   };

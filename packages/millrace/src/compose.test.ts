@@ -9,11 +9,11 @@ import { testAuthority, testCertificate } from '@millrace/http/testing';
 import { ConfigError } from '@millrace/protocol';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { startServer } from './compose.ts';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
 import type { RunningServer } from './running-server.ts';
+import { startServer } from './start-server.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 
 const testModels = fileURLToPath(new URL('../../../tests/models', import.meta.url));

@@ -1,4 +1,7 @@
-/** The composition root of the server: everything is made here, started in order and stopped in reverse. */
+/**
+ * The composition root of the server: everything is made here and in start-server.ts, started in order and stopped in reverse. It is
+ * imported while models are read.
+ */
 import { MemoryLedger } from '@millrace/core';
 import { AddressRanges, BodyPool, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import type { Statistics } from '@millrace/router';
@@ -10,29 +13,29 @@ import {
   createSseEdge,
   createWebSocketEdge,
   type GrpcEdge,
-  LifeCycleMetrics,
-  MetricsObserver,
-  MetricsRegistry,
-  metricsHandler,
   type Route,
   SliceQueue,
+  StreamService,
+  withPageAccess,
+} from '@millrace/router/edges';
+import {
+  type MetricsObserver,
+  type MetricsRegistry,
+  metricsHandler,
   type StreamGateway,
   type StreamHost,
   StreamMetrics,
-  StreamService,
   startConnectionMetrics,
   startMemoryMetrics,
-  startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
   systemClock,
-  withPageAccess,
 } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
-import { Components } from './components.ts';
+import type { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
-import { FleetWatch } from './fleet-watch.ts';
+import type { FleetWatch } from './fleet-watch.ts';
 import { closeListeners, drainListeners, type Listeners, openListeners, replaceCertificates } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
@@ -42,7 +45,7 @@ import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { openConnectionLimiter } from './open-connection-limiter.ts';
-import { openServing } from './open-serving.ts';
+import type { ServingFolders } from './open-serving.ts';
 import { openStreams } from './open-streams.ts';
 import { Readiness } from './readiness.ts';
 import type { ExposureNotice, RunningServer, ServedModelStatus } from './running-server.ts';
@@ -53,41 +56,21 @@ import { earlierEndFrom } from './supervisor/earlier-end.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
-/** Like `StartServer`, with the supervisor of the process, if it has one. */
-export function startServer(config: Config, logger: Logger, supervision?: Supervision): Promise<RunningServer> {
-  return Components.start((components) => startOn(components, config, logger, supervision));
+/** What is there when the models have been read. */
+export interface ComposeParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  /** The supervisor of the process, if it has one. */
+  readonly supervision: Supervision | undefined;
+  readonly metrics: MetricsRegistry;
+  readonly observer: MetricsObserver;
+  readonly watch: FleetWatch;
+  readonly assembly: Assembly & ServingFolders;
 }
 
-async function startOn(
-  components: Components,
-  config: Config,
-  logger: Logger,
-  supervision: Supervision | undefined,
-): Promise<RunningServer> {
-  const metrics = new MetricsRegistry();
-  const observer = new MetricsObserver(metrics, { version, node: process.version });
-  const processMetrics = startProcessMetrics(metrics, {
-    startedAtMs: Date.now() - process.uptime() * 1000,
-    restarts: supervision?.restarts ?? 0,
-  });
-  components.add({ close: () => processMetrics.stop() });
-  const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
-  const watch = new FleetWatch(logger, observer, new LifeCycleMetrics(metrics, budgetBytes));
-  const assembly = await openServing(components, {
-    paths: config.models.paths,
-    config,
-    observer,
-    listener: watch,
-    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
-    heldFolder: supervision?.folder,
-    isRestart: (supervision?.restarts ?? 0) > 0,
-    onStateLost: (reason) => logger.warn({ reason }, 'explicit loads and labels of the router before are lost'),
-    onSharedMemoryUnavailable: (reason) =>
-      logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
-    onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
-    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
-    onUnreadable: (key) => logger.warn({ key }, 'unreadable traffic record ignored'),
-  });
+/** Loads the models, and opens the server to its clients. */
+export async function compose(components: Components, parts: ComposeParts): Promise<RunningServer> {
+  const { config, logger, supervision, metrics, observer, watch, assembly } = parts;
   startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
   const bodies = new BodyPool({ freeBytesMax: config.memory.freeBytesMax, isPoisoned: config.memory.poison });

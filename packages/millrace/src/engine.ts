@@ -10,13 +10,8 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import type { Management, ModelStatus, ModelView, TrafficChange, TrafficPolicy } from '@millrace/router';
-import {
-  createManagementEdge,
-  createRestEdge,
-  noTrail,
-  silentLibraryListener,
-  silentObserver,
-} from '@millrace/router/internal';
+import { createManagementEdge, createRestEdge } from '@millrace/router/edges';
+import { noTrail, silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';

@@ -1,7 +1,7 @@
 /** Options of a request in the embedding API, besides its inputs; checked at run time, because not every caller uses TypeScript. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { Origin, SequenceStep } from '@millrace/router';
-import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/internal';
+import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/edges';
 import { didYouMean } from './config/suggest.ts';
 
 export interface InferOptions {

@@ -17,7 +17,7 @@ import {
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
-import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/internal';
+import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/edges';
 import type { Config } from './config/fields.ts';
 import { managementListenerOf, managementRefusalOf } from './management-listener.ts';
 import { openManagementSocket, reopenManagementSocket } from './management-socket.ts';

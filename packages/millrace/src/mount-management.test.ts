@@ -1,5 +1,5 @@
 import { type HttpServer, serveWire } from '@millrace/http';
-import { SliceQueue } from '@millrace/router/internal';
+import { SliceQueue } from '@millrace/router/edges';
 import { grpcManagement, ManagementDouble, restManagement } from '@millrace/router/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { Options } from './config/fields.ts';

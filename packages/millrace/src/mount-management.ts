@@ -14,7 +14,7 @@ import {
   type ManagementOptions,
   type Route,
   type SliceQueue,
-} from '@millrace/router/internal';
+} from '@millrace/router/edges';
 import type { Config } from './config/fields.ts';
 import { managementListenerOf } from './management-listener.ts';
 import { version } from './version.ts';

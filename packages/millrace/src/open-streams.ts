@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MemoryLedger } from '@millrace/core';
 import { ConfigError } from '@millrace/protocol';
+import { payloadCodec } from '@millrace/router/edges';
 import {
   type EarlierEnd,
   LiveStreamModels,
   ModelExactness,
   type ModelExactnessParts,
-  payloadCodec,
   StreamHoldings,
   StreamHost,
   type StreamObserver,

@@ -45,6 +45,11 @@ export class ReadingCache {
     for (const [key, value] of this.#read()) this.#keep(key, value);
   }
 
+  /** Nothing is known: no process before this one has left anything. */
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
+
   /** What was put under the key, by this process or by one before it. */
   get(key: string): unknown {
     const entry = this.#entries.get(key);

@@ -42,7 +42,7 @@ export async function runInProcess({ supervision, ...start }: ProcessParts): Pro
     // Imported on demand: the other commands start faster without the server.
     startServer: async (config, logger) => {
       mustAllowStart(readOpenFiles());
-      const { startServer } = await import('./compose.ts');
+      const { startServer } = await import('./start-server.ts');
       const { confineChild, refuseNewPrivileges } = await import('@millrace/shared-memory');
       // Here, before any process is started: all of them inherit it. A program that embeds the server decides for itself.
       if (supervision === undefined) refuseNewPrivileges();
@@ -51,6 +51,10 @@ export async function runInProcess({ supervision, ...start }: ProcessParts): Pro
       const { watchIdleMemory } = await import('./watch-idle-memory.ts');
       watchIdleMemory();
       return server;
+    },
+    loadModels: async (paths) => {
+      const { loadModels } = await import('./load-models.ts');
+      return loadModels(paths);
     },
     fetch,
     delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),

@@ -68,6 +68,12 @@ export class RowAnalyst {
     return verdict;
   };
 
+  /** Starts the process before the first question; it ends if none comes. */
+  prepare(): void {
+    this.#opened();
+    this.#endWhenIdle();
+  }
+
   async #verdictOf(path: string): Promise<RowVerdict> {
     try {
       const { size, mtimeMs, ctimeMs, ino } = await stat(path);
@@ -111,14 +117,19 @@ export class RowAnalyst {
       this.#answered = (answer) => {
         clearTimeout(timer);
         this.#answered = undefined;
-        this.#idle = setTimeout(() => this.#close(), idleMs);
-        this.#idle.unref();
+        this.#endWhenIdle();
         resolve(answer);
       };
       this.#opened().send(question, (error) => {
         if (error !== null) this.#fail(error.message);
       });
     });
+  }
+
+  #endWhenIdle(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#close(), idleMs);
+    this.#idle.unref();
   }
 
   #fail(reason: string): void {

@@ -16,6 +16,7 @@ export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
 export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attached-lane/attached-lane.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
+export { PreparedLane } from './dispatch/prepared-lane.ts';
 export { ProbeMemory } from './dispatch/probe-memory.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';
@@ -45,7 +46,7 @@ export { encodeOutput } from './edges/streams/write-frame.ts';
 export { writeFrameJson } from './edges/streams/write-frame-json.ts';
 export { createWebSocketEdge } from './edges/websocket/edge.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
-export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
+export type { LibraryControl, LoadPreparation, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';
 export { fingerprintOfFolder } from './life-cycle/reading/fingerprint.ts';
 export { repositoryFiles } from './life-cycle/reading/repository-files.ts';
@@ -57,11 +58,13 @@ export type { LoadFailure } from './life-cycle/revisions/revision-listener.ts';
 export { deviceNameOf } from './model/instance-placements.ts';
 export type { LaneName, ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
 export { reportedParameters } from './model/run-sharing.ts';
+export { modelKinds } from './repository/kinds/kind-table.ts';
 export { createPipelineDescriber, type DescribePipeline } from './repository/kinds/pipeline/describe-pipeline.ts';
 export {
   type ModelDefaults,
   modelParameters,
   type ParameterKind,
+  type ParameterName,
   parameterFamilies,
 } from './repository/model-parameters.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';

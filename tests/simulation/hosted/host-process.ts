@@ -5,9 +5,9 @@
 import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import { Cancellation, type CancelSignal } from '@millrace/protocol';
 import type { InferAnswer, InferRequest } from '@millrace/router';
+import { payloadCodec } from '@millrace/router/edges';
 import {
   LiveStreamModels,
-  payloadCodec,
   StreamHoldings,
   StreamHost,
   type StreamModels,

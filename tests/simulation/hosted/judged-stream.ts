@@ -5,7 +5,8 @@
 import type { LinkFrame } from '@millrace/core';
 import type { InferenceError, StreamPayload } from '@millrace/protocol';
 import type { InferRequest } from '@millrace/router';
-import { decodeEntry, decodeOpening, payloadCodec, type StreamLinkFrame } from '@millrace/router/internal';
+import { payloadCodec } from '@millrace/router/edges';
+import { decodeEntry, decodeOpening, type StreamLinkFrame } from '@millrace/router/internal';
 import { nextStreamState } from '../lane/model-run.ts';
 import { hopValue, rowValue } from '../lane/rows.ts';
 import { answerCount } from '../lane/simulated-worker.ts';

@@ -1,7 +1,7 @@
 /** The payloads of durable streams as the referee compares them: a number, and how many bytes it takes in the journal. */
 import type { StreamEntry } from '@millrace/core';
 import type { StreamPayload, StreamToken, Tensor } from '@millrace/protocol';
-import { payloadCodec } from '@millrace/router/internal';
+import { payloadCodec } from '@millrace/router/edges';
 import { int32Bytes, int32Values, questionOf, rowValue, textRows } from '../lane/rows.ts';
 import { mixedHash, type SimulatedValue } from '../streams/reference-run.ts';
 

@@ -2,6 +2,7 @@
 import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
+import type { FailedLoad } from '../load-models.ts';
 import type { StartServer } from '../running-server.ts';
 import type { RouterRestart } from '../supervisor/messages.ts';
 import { type OutputStream, terminalOf } from '../terminal.ts';
@@ -33,6 +34,8 @@ export interface CommandEnvironment {
   /** Calls back when whoever passes signals on is gone; returns a function that stops watching. */
   readonly watchParent: (onGone: () => void) => () => void;
   readonly startServer: StartServer;
+  /** Loads the models of paths once; resolves with those that cannot be loaded. */
+  readonly loadModels: (paths: readonly string[]) => Promise<readonly FailedLoad[]>;
   /** Why this process was started in place of another; undefined where it was not. */
   readonly restart?: RouterRestart | undefined;
   readonly fetch: typeof fetch;

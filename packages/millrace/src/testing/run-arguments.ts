@@ -23,6 +23,7 @@ export async function runArguments(given: Given): Promise<Written> {
     hasTerminal: () => false,
     watchParent: () => () => {},
     startServer: () => Promise.reject(new Error('not here')),
+    loadModels: () => Promise.reject(new Error('not here')),
     fetch,
     delay: () => Promise.resolve(),
     now: () => 0,

@@ -44,6 +44,7 @@ process.exitCode = await runCommand({
   hasTerminal: () => false,
   watchParent: () => () => {},
   startServer,
+  loadModels: () => Promise.reject(new Error('not here')),
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
   // Every signal counts, however soon it follows another.

@@ -1,6 +1,7 @@
 /** What a library is made from: its collaborators and its configuration. */
 import type { MetadataStore } from '@millrace/store';
 import type { WorkInspection } from '../data-plane/work-inspection.ts';
+import type { ModelLocation } from '../repository/repository-layout.ts';
 import type { OverrideFilesOptions } from './explicit/override-files.ts';
 import type { LibraryListener } from './library-listener.ts';
 import type { RepositorySource } from './reading/repository-source.ts';
@@ -24,6 +25,15 @@ export interface ModelLibraryParts
   readonly store: MetadataStore;
   readonly stateFolder: string | undefined;
   readonly listener: LibraryListener;
+  /** What may begin before models are read; absent: nothing. */
+  readonly preparation?: LoadPreparation | undefined;
+}
+
+export interface LoadPreparation {
+  /** These models are about to be read, and loaded if they can be. */
+  prepare(locations: readonly ModelLocation[]): void;
+  /** Whatever is needed of it is in use now: the first loads have begun, or there are none. */
+  release(): void;
 }
 
 export interface LibraryControl {

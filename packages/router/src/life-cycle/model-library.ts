@@ -63,7 +63,11 @@ export class ModelLibrary implements ModelControl {
       isUploadedCodeAllowed: control.isUploadedCodeAllowed,
       onUnreadable: onRead,
     });
-    this.#follower = new RepositoryFollower({ ...shared, onRead });
+    this.#follower = new RepositoryFollower({
+      ...shared,
+      onRead,
+      onFound: (locations) => parts.preparation?.prepare(locations),
+    });
   }
 
   /** Reads the repository. Rejects with a `ConfigError` when the paths that were given cannot be used. */
@@ -93,6 +97,7 @@ export class ModelLibrary implements ModelControl {
     this.#loader.tell({ kind: 'budget', bytesMax: control.budgetBytes });
     this.#contents.apply(streamed);
     this.#loader.tell({ kind: 'started' });
+    this.#parts.preparation?.release();
     if (control.mode === 'poll') this.#follower.start();
     this.#loader.measureEvery(control.measureMs);
   }
@@ -171,6 +176,7 @@ export class ModelLibrary implements ModelControl {
     const { loads, isRestart } = this.#parts.control;
     const { locations } = await this.#reader.mustFind();
     const names = new Set(loads.includes('*') ? locations.map(({ name }) => name) : loads);
+    this.#parts.preparation?.prepare(locations.filter(({ name }) => names.has(name)));
     return this.#explicit.restore([...names], isRestart);
   }
 

@@ -5,6 +5,7 @@
 import type { Clock } from '../data-plane/clock.ts';
 import { failureReason } from '../model/failure-reason.ts';
 import type { ModelFailure } from '../model/model-definition.ts';
+import type { ModelLocation } from '../repository/repository-layout.ts';
 import type { LibraryListener } from './library-listener.ts';
 import type { LibraryControl } from './library-parts.ts';
 import { ChangeDetector, type ChangedModel, type DetectedChanges } from './reading/change-detector.ts';
@@ -22,6 +23,8 @@ export interface RepositoryFollowerParts {
   readonly reader: RepositoryReader;
   readonly contents: LibraryContents;
   readonly listener: LibraryListener;
+  /** Called with what is about to be read at the start. */
+  readonly onFound: (locations: readonly ModelLocation[]) => void;
   /** Called after a model was read again, with the versions that cannot be served. */
   readonly onRead: (failures: readonly ModelFailure[]) => void;
 }
@@ -43,7 +46,8 @@ export class RepositoryFollower {
   /** Reads every model; returns what cannot be served. Rejects with a `ConfigError` when the paths cannot be used. */
   async readAll(): Promise<readonly ModelFailure[]> {
     const { reader, clock } = this.#parts;
-    await reader.mustFind();
+    const { locations } = await reader.mustFind();
+    this.#parts.onFound(locations);
     const failures: ModelFailure[] = [];
     await this.#take(await this.#detector.detect(clock.now(), true), (found) => failures.push(...found));
     return failures;

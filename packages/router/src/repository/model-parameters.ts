@@ -250,7 +250,7 @@ export const parameterFamilies: readonly ParameterFamily[] = [
   },
 ];
 
-type ParameterName = keyof typeof modelParameters;
+export type ParameterName = keyof typeof modelParameters;
 
 /** Triton's ONNX Runtime backend knows these under other names. */
 const otherNames: Readonly<Record<string, ParameterName>> = { intra_op_thread_count: 'millrace.threads' };

@@ -4,6 +4,7 @@ import { checkHead } from './check-head.ts';
 import type { ReadModelConfig } from './config-text/read-model-config.ts';
 import { readDynamicBatching } from './dynamic-batching.ts';
 import { instanceCountOf, readInstanceGroups } from './instance-groups.ts';
+import { refuseForeignParameters } from './kinds/foreign-parameters.ts';
 import type { ModelKind, ModelParts } from './kinds/model-kind.ts';
 import { readModelSettings } from './model-parameters.ts';
 import type { ReadModelOptions } from './read-model-options.ts';
@@ -19,6 +20,7 @@ export function readModelParts(
 ): ModelParts {
   checkHead(config, location, findings);
   kind.checkHead(config, findings);
+  refuseForeignParameters(kind, config, findings);
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, location.name, options.defaults, findings);
   const batching = readDynamicBatching(config, findings);

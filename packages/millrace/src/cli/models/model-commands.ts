@@ -8,6 +8,11 @@ const explain: FlagSpec = {
   description: 'Show for each model whether requests share runs, why, and what to change.',
 };
 
+const load: FlagSpec = {
+  flag: 'load',
+  description: 'Load each model once, as a server would, and list those that cannot be loaded.',
+};
+
 export function serverGroup(timeoutSeconds: number): FlagGroup {
   return {
     title: 'Server',
@@ -71,12 +76,16 @@ export const scanCommand: CommandSpec = {
     usage: 'PATH… [flags]',
     summary: 'Show which models would be served from these paths, and why others would not.',
     details: [
-      'Reads folders and model configurations; loads nothing, starts nothing and calls no server.',
+      'Reads folders, model configurations and graphs, and calls no server. Whether the engine knows the operators',
+      'of a graph is found out by a load only: --load loads each model once, as a server would, and ends again.',
       'Exits with 1 if a model would not be served. `millrace models PATH…` is the same.',
     ],
-    examples: ['scan ./models', 'scan ./models --explain', 'scan ./models --json'],
+    examples: ['scan ./models', 'scan ./models --load', 'scan ./models --explain', 'scan ./models --json'],
     argumentsMax: 256,
-    groups: [{ title: 'Output', flags: [explain, json] }],
+    groups: [
+      { title: 'Scan', flags: [load] },
+      { title: 'Output', flags: [explain, json] },
+    ],
   }),
   completesArguments: 'directory',
 };

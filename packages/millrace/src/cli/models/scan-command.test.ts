@@ -1,8 +1,9 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadModels } from '../../load-models.ts';
 import { runArguments } from '../../testing/run-arguments.ts';
 
 const addSub = fileURLToPath(new URL('../../../../../tests/models/add_sub', import.meta.url));
@@ -24,7 +25,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const models = (...args: string[]) => runArguments({ args: ['models', ...args], cwd: folder });
+const models = (...args: string[]) => runArguments({ args: ['models', ...args], cwd: folder, loadModels });
 
 test('models that would be served are a table', async () => {
   const { code, stdout } = await models('good');
@@ -108,4 +109,27 @@ test.each([
   const { code, stderr } = await models(...args);
   expect(code).toBe(2);
   expect(stderr).toMatch(expected);
+});
+
+test('a model with an operator that the engine does not know is found out by a load, and the table says so', async () => {
+  add('loadable', 'fine', '');
+  add('loadable', 'unknown', '');
+  const graph = path.join(folder, 'loadable/unknown/1/model.onnx');
+  // Another operator of the same length.
+  writeFileSync(graph, Buffer.from(readFileSync(graph).toString('latin1').replace('Add', 'Axx'), 'latin1'));
+  const read = await models('loadable');
+  expect(read.stdout).toMatch(/^unknown +1/m);
+  expect(read.stdout).toContain('Models were read, not loaded: --load also finds out');
+  expect(read.code).toBe(0);
+
+  const loaded = await models('loadable', '--load');
+  expect(loaded.stdout).toMatch(/^fine +1/m);
+  expect(loaded.stdout).not.toMatch(/^unknown +1/m);
+  expect(loaded.stdout).toMatch(/✗ unknown:1 would not be served\n.*model\.onnx: .*Axx/);
+  expect(loaded.stdout).not.toContain('not loaded');
+  expect(loaded.code).toBe(1);
+
+  const { stdout } = await models('loadable', '--load', '--json');
+  const scan = JSON.parse(stdout) as { models: { name: string }[]; failures: { name: string }[] };
+  expect([scan.models.map(({ name }) => name), scan.failures.map(({ name }) => name)]).toEqual([['fine'], ['unknown']]);
 });

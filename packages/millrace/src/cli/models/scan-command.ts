@@ -1,4 +1,4 @@
-/** `millrace models scan`, or `millrace models PATH…`: which models a server would serve from these paths, and why not the others; nothing is loaded. */
+/** `millrace models scan`, or `millrace models PATH…`: which models a server would serve from these paths, and why not the others; nothing is loaded without `--load`. */
 import path from 'node:path';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import { didYouMean } from '../../config/suggest.ts';
@@ -9,6 +9,7 @@ import { pathProblem } from '../load-config.ts';
 import type { ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { explainText } from './explain-text.ts';
+import { scanAfterLoads } from './load-scan.ts';
 import { scanJson, scanText } from './scan-text.ts';
 
 export async function scanModels(parsed: ParsedArguments, parts: CommandEnvironment): Promise<number> {
@@ -27,9 +28,12 @@ export async function scanModels(parsed: ParsedArguments, parts: CommandEnvironm
   const { gpuSupportFrom } = await import('../../model-defaults.ts');
   const { pipelineDescriber } = await import('../../pipelines.ts');
   const gpu = gpuSupportFrom({ worker: { gpusMax: 'auto' } });
-  const scan = await scanRepository(paths, { gpu, describePipeline: pipelineDescriber() });
+  const isLoaded = parsed.flags.isOn('load');
+  const read = await scanRepository(paths, { gpu, describePipeline: pipelineDescriber() });
+  const isLoadable = read.models.length > 0 && read.problems.length === 0;
+  const scan = isLoaded && isLoadable ? scanAfterLoads(read, await parts.loadModels(paths)) : read;
   const paint = paintOf(terminalOf(parts.stdout, parts.environment));
-  parts.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
+  parts.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint, isLoaded));
   if (parsed.flags.isOn('explain') && !parsed.flags.isOn('json')) parts.stdout.write(explainText(scan, paint));
   const isAllServed = scan.models.length > 0 && scan.failures.length === 0 && scan.problems.length === 0;
   return isAllServed ? exitCodes.ok : exitCodes.failure;

@@ -5,7 +5,8 @@ import type { Paint } from '../../terminal.ts';
 import { tensorsText } from '../start-screen.ts';
 import { table } from '../text-layout.ts';
 
-export function scanText(scan: RepositoryScan, paint: Paint): string {
+/** `isLoaded`: the models were loaded too, so whatever is listed can be. */
+export function scanText(scan: RepositoryScan, paint: Paint, isLoaded: boolean): string {
   const lines: string[] = [];
   const rows = scan.models.flatMap((model) => model.versions.map((version) => rowOf(model, version)));
   if (rows.length > 0) {
@@ -18,11 +19,15 @@ export function scanText(scan: RepositoryScan, paint: Paint): string {
   }
   if (scan.problems.length > 0) lines.push('', paint('red', 'Problems'), ...problemLines(scan.problems));
   if (scan.warnings.length > 0) lines.push('', paint('yellow', 'Warnings'), ...problemLines(scan.warnings));
+  if (rows.length > 0 && !isLoaded) lines.push('', paint('dim', unloadedNote));
   if (rows.length + scan.failures.length + scan.problems.length === 0) {
     lines.push('No models: a model is a folder with a version folder in it, like mlp/1/model.onnx.');
   }
   return `${lines.join('\n').replace(/^\n/, '')}\n`;
 }
+
+const unloadedNote =
+  'Models were read, not loaded: --load also finds out whether the engine knows their operators and can read their weights.';
 
 function rowOf(model: ModelDefinition, definition: ModelVersionDefinition): string[] {
   const { version, view, policy } = definition;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { ContextPlan } from './context-plan.ts';
-import { measuredOnce, measureProcess, residentBytesOf } from './resident-memory.ts';
+import { measuredOnce, measuredSeldom, measureProcess, residentBytesOf } from './resident-memory.ts';
 import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
@@ -62,4 +62,22 @@ test('a process that many models share is measured once', () => {
   });
   expect([1, 2, 1, 7, 7].map(once)).toEqual([100, 130, 100, undefined, undefined]);
   expect(asked).toEqual([1, 2, 7]);
+});
+
+test('a process that is asked about often is measured ten times a second', () => {
+  let now = 0;
+  const measured: number[] = [];
+  const measure = measuredSeldom(
+    (pid) => {
+      measured.push(pid);
+      return pid * 10 + now;
+    },
+    () => now,
+  );
+  expect([measure(1), measure(2), measure(1)]).toEqual([10, 20, 10]);
+  now = 99;
+  expect(measure(1)).toBe(10);
+  now = 100;
+  expect([measure(1), measure(1)]).toEqual([110, 110]);
+  expect(measured).toEqual([1, 2, 1]);
 });

@@ -1,16 +1,18 @@
 /** Has workers load and unload revisions, and reports to the keeper what becomes of each of their versions. */
 import type { Lane } from '@millrace/protocol';
+import type { Clock } from '../../data-plane/clock.ts';
 import type { ModelRoster } from '../../data-plane/model-roster.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { LaneName } from '../../model/model-definition.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
 import type { ModelSharing } from './model-sharing.ts';
-import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
+import { type MeasureProcess, measuredSeldom, residentBytesOf } from './resident-memory.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
 
 export interface RevisionWorkersParts {
+  readonly clock: Clock;
   readonly lanes: Readonly<Record<LaneName, Lane>>;
   readonly fleet: WorkerFleet;
   readonly roster: ModelRoster;
@@ -24,9 +26,11 @@ export interface RevisionWorkersParts {
 
 export class RevisionWorkers {
   readonly #parts: RevisionWorkersParts;
+  readonly #measureSeldom: MeasureProcess;
 
   constructor(parts: RevisionWorkersParts) {
     this.#parts = parts;
+    this.#measureSeldom = measuredSeldom(parts.measure, () => parts.clock.now());
   }
 
   /** `attempt` counts from 1 the loads of this revision that have not succeeded. */
@@ -88,9 +92,12 @@ export class RevisionWorkers {
     this.#parts.loop.tell({ kind: 'settled', revision: revision.id, residentBytes: this.#residentBytesOf(revision) });
   }
 
+  /** Without a budget nobody waits for it: a process that loads many models is measured now and then. */
   #residentBytesOf(revision: Revision): number {
     const { running } = revision;
-    return running === undefined ? 0 : residentBytesOf(revision, running, this.#parts.measure);
+    const { loop, measure } = this.#parts;
+    const isBounded = loop.keeper.budgetBytes !== Number.POSITIVE_INFINITY;
+    return running === undefined ? 0 : residentBytesOf(revision, running, isBounded ? measure : this.#measureSeldom);
   }
 }
 

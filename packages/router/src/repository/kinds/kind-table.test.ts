@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
+import { Findings } from '../config-text/findings.ts';
+import { modelParameters, type ParameterName } from '../model-parameters.ts';
 import type { ModelLocation } from '../repository-layout.ts';
 import { TestRepository } from '../testing/test-repository.ts';
+import { refuseForeignParameters } from './foreign-parameters.ts';
 import { kindOf, modelKinds } from './kind-table.ts';
 
 const nowhere: ModelLocation = { name: 'm', path: '/nowhere', isSingleFile: false, hasConfig: true, versions: ['1'] };
@@ -40,5 +43,17 @@ test('the kind of a model without platform and backend follows from its files', 
     expect((await kindOf({}, location)).name).toBe('ONNX model');
   } finally {
     await repository.remove();
+  }
+});
+
+test('every parameter means something for a kind, and each kind refuses those that it does not declare', () => {
+  const all = Object.keys(modelParameters) as ParameterName[];
+  expect(new Set(modelKinds.flatMap(({ parameters }) => parameters))).toEqual(new Set(all));
+  for (const kind of modelKinds) {
+    const findings = new Findings('config.pbtxt');
+    const parameters = Object.fromEntries(all.map((name) => [name, { string_value: '1' }]));
+    refuseForeignParameters(kind, { parameters }, findings);
+    const refused = all.filter((name) => !kind.parameters.includes(name));
+    expect(findings.problems.map(({ field }) => field)).toEqual(refused.map((name) => `parameters["${name}"]`));
   }
 });

@@ -5,7 +5,7 @@ import type { LaneName, ModelVersionDefinition } from '../../model/model-definit
 import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import type { BatchingPolicy } from '../dynamic-batching.ts';
-import type { ModelSettings } from '../model-parameters.ts';
+import type { ModelSettings, ParameterName } from '../model-parameters.ts';
 import type { ReadModelOptions } from '../read-model-options.ts';
 import type { ModelLocation } from '../repository-layout.ts';
 
@@ -25,6 +25,11 @@ export interface ModelKind {
   readonly needsVersionFolder: boolean;
   /** Its files are executed with the permissions of the server's user, so a load by request may not bring them. */
   readonly runsCode: boolean;
+
+  /** The `millrace.` parameters that mean something for it; others are refused. */
+  readonly parameters: readonly ParameterName[];
+  /** Why others are, and what to do, as the rest of a sentence about the parameter. */
+  readonly foreignParameterText: string;
 
   /** Refuses settings that only other kinds have. */
   checkHead(config: ModelConfig, findings: Findings): void;

@@ -1,7 +1,7 @@
 /** Triton's generate extension: `/generate` for one answer, `/generate_stream` for answers as server-sent events. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { InferRequest } from '../../../data-plane/infer.ts';
 import { timeoutField, timeoutMsFromField } from '../../request-deadline.ts';
 import { encodeError } from '../../routing/encode-error.ts';

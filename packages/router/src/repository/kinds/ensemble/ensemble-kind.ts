@@ -1,10 +1,13 @@
 /** An ensemble: a model that runs other models, and consists of its configuration alone. */
 import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
-import { parameterPrefix } from '../../model-parameters.ts';
+import { parameterFamilies, parameterPrefix } from '../../model-parameters.ts';
 import type { RecognisedKind } from '../model-kind.ts';
-import { refusePipelineSettings } from '../refuse-pipeline-settings.ts';
+import { refuseSeveralAnswers } from '../refuse-several-answers.ts';
 import { ensemblePlatformName, readEnsembleVersion } from './read-ensemble.ts';
+
+const queueParameters: readonly string[] = ['millrace.queue_requests_max', 'millrace.queue_bytes_max'];
+const foreignParameterText = 'does not apply to an ensemble; set it for the models of its steps';
 
 export const ensembleKind: RecognisedKind = {
   name: 'ensemble',
@@ -17,6 +20,8 @@ export const ensembleKind: RecognisedKind = {
   needsVersionFolder: false,
   runsCode: false,
   recognises: (config) => config.platform === ensemblePlatformName || config.ensemble_scheduling !== undefined,
+  parameters: ['millrace.queue_requests_max', 'millrace.queue_bytes_max'],
+  foreignParameterText,
   checkHead,
   stepNames,
   readVersion: readEnsembleVersion,
@@ -27,12 +32,9 @@ function stepNames({ ensemble_scheduling: scheduling }: ModelConfig): readonly s
   return [...new Set(names.filter((name) => name !== ''))];
 }
 
-/** Parameters that mean something to an ensemble. */
-const ownParameters = new Set(['millrace.queue_requests_max', 'millrace.queue_bytes_max']);
-
 /** Refuses settings that only models with instances have. */
 function checkHead(config: ModelConfig, findings: Findings): void {
-  refusePipelineSettings(config, findings);
+  refuseSeveralAnswers(config, findings);
   const { platform = '', backend = '' } = config;
   if (platform !== '' && platform !== ensemblePlatformName) {
     findings.problem('platform', `is ${JSON.stringify(platform)}, but ensemble_scheduling needs "ensemble"`);
@@ -54,9 +56,9 @@ function checkHead(config: ModelConfig, findings: Findings): void {
   for (const key of Object.keys(config.parameters ?? {})) {
     if (!key.startsWith(parameterPrefix)) continue;
     const field = `parameters[${JSON.stringify(key)}]`;
-    if (!ownParameters.has(key)) {
-      findings.problem(field, 'does not apply to an ensemble; set it for the models of its steps');
-    } else if (!isGated) {
+    // About a tensor or an instance group: those are of other models.
+    if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) findings.problem(field, foreignParameterText);
+    else if (!isGated && queueParameters.includes(key)) {
       findings.warning(field, 'has no effect without max_inflight_requests: the steps have queues of their own');
     }
   }

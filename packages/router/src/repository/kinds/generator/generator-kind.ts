@@ -19,6 +19,19 @@ export const generatorKind: RecognisedKind = {
   instances: 'on-cpu',
   needsVersionFolder: true,
   runsCode: false,
+  parameters: [
+    'millrace.concurrency',
+    'millrace.generator_cache_bytes_max',
+    'millrace.queue_requests_max',
+    'millrace.queue_bytes_max',
+    'millrace.run_ms_max',
+    'millrace.spinning',
+    'millrace.threads',
+    'millrace.warm_spare',
+    'millrace.weight',
+  ],
+  foreignParameterText:
+    'does not apply to a generator, which batches its texts by itself in worker processes of its own; remove it',
   recognises: isGenerator,
   checkHead,
   readVersion: readGeneratorVersion,
@@ -48,25 +61,7 @@ async function isDecoder(path: string): Promise<boolean> {
   }
 }
 
-/** Parameters that do not apply to a generator, which batches its texts by itself in worker processes of its own. */
-const foreignParameters: readonly string[] = [
-  'millrace.batch',
-  'millrace.lane',
-  'millrace.worker_group',
-  'millrace.share_worker',
-  'millrace.latency_target_ms',
-  'millrace.pad_ratio_max',
-  'millrace.resumable',
-];
-
 function checkHead(config: ModelConfig, findings: Findings): void {
-  for (const name of foreignParameters) {
-    if (config.parameters?.[name] === undefined) continue;
-    findings.problem(
-      `parameters[${JSON.stringify(name)}]`,
-      'does not apply to a generator, which batches its texts by itself in worker processes of its own; remove it',
-    );
-  }
   for (const field of ['input', 'output', 'batch_input', 'batch_output', 'model_warmup'] as const) {
     if ((config[field] ?? []).length > 0) {
       findings.problem(field, 'the server sets the inputs, outputs and warm-up of a generator; remove it');

@@ -5,7 +5,6 @@ import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { type ModelLocation, modelFilenameDefault } from '../../repository-layout.ts';
 import type { RecognisedKind } from '../model-kind.ts';
-import { refuseGeneratorSettings } from '../refuse-pipeline-settings.ts';
 import { pipelineBackendName, pipelineFilenames, pipelinePlatformName, readPipelineVersion } from './read-pipeline.ts';
 
 export const pipelineKind: RecognisedKind = {
@@ -18,6 +17,17 @@ export const pipelineKind: RecognisedKind = {
   instances: 'on-cpu',
   needsVersionFolder: true,
   runsCode: true,
+  parameters: [
+    'millrace.concurrency',
+    'millrace.queue_requests_max',
+    'millrace.queue_bytes_max',
+    'millrace.resumable',
+    'millrace.run_ms_max',
+    'millrace.warm_spare',
+    'millrace.weight',
+  ],
+  // User code does not run on the threads of an engine.
+  foreignParameterText: 'does not apply to a pipeline, which has worker processes of its own; remove it',
   recognises: isPipeline,
   checkHead,
   readVersion: readPipelineVersion,
@@ -35,25 +45,7 @@ async function isPipeline(config: ModelConfig, location: ModelLocation): Promise
   return false;
 }
 
-/** Parameters that do not apply to a pipeline, because user code does not run on the threads of an engine. */
-const foreignParameters: readonly string[] = [
-  'millrace.batch',
-  'millrace.lane',
-  'millrace.worker_group',
-  'millrace.threads',
-  'millrace.share_worker',
-  'millrace.spinning',
-  'millrace.latency_target_ms',
-  'millrace.pad_ratio_max',
-];
-
 function checkHead(config: ModelConfig, findings: Findings): void {
-  refuseGeneratorSettings(config, findings);
-  for (const name of foreignParameters) {
-    if (config.parameters?.[name] === undefined) continue;
-    const why = 'does not apply to a pipeline, which has worker processes of its own';
-    findings.problem(`parameters[${JSON.stringify(name)}]`, `${why}; remove it`);
-  }
   if ((config.model_warmup ?? []).length > 0) {
     findings.problem('model_warmup', 'a pipeline is ready when its module is loaded and has no warm-up; remove it');
   }

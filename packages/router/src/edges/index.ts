@@ -1,0 +1,26 @@
+/** The entry point for the edges: whoever reads models needs none of their code. */
+export { CallerRule } from './caller.ts';
+export { AllowedHosts, everyHost } from './gate/allowed-hosts.ts';
+export { createGate, type GateOptions } from './gate/gate.ts';
+export type { AddedService } from './grpc/added-service.ts';
+export { createGrpcEdge, type GrpcEdge } from './grpc/edge.ts';
+export { StreamService } from './grpc/stream-service.ts';
+export { type ManagementOptions, managementLimits } from './management/config.ts';
+export { createManagementEdge } from './management/edge.ts';
+export { createManagementPort } from './management/own-port.ts';
+export { createRestEdge } from './rest/edge.ts';
+export { openApiDocument } from './routing/openapi.ts';
+export type { Route } from './routing/route.ts';
+export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './schedule-parameters.ts';
+export { doAtOnce, SliceQueue } from './slices/slice-queue.ts';
+export { createSseEdge } from './sse/edge.ts';
+export { encodeErrorEvent } from './sse/encode-response.ts';
+export { withPageAccess } from './sse/page-access.ts';
+export { defaultStreamFrameLimits } from './streams/frame-limits.ts';
+export { payloadCodec } from './streams/link-frame.ts';
+export { StreamFrameReader } from './streams/read-frame.ts';
+export { FrameJsonReader } from './streams/read-frame-json.ts';
+export { writeEvent } from './streams/server-sent-event.ts';
+export { encodeOutput } from './streams/write-frame.ts';
+export { writeFrameJson } from './streams/write-frame-json.ts';
+export { createWebSocketEdge } from './websocket/edge.ts';

@@ -1,0 +1,31 @@
+/** Refuses parameters that mean nothing for the kind of a model: each kind declares those that do. */
+import type { Findings } from '../config-text/findings.ts';
+import type { ModelConfig } from '../config-text/model-config-schema.ts';
+import {
+  concurrencyParameter,
+  generatorCacheBytesParameter,
+  modelParameters,
+  type ParameterName,
+  resumableParameter,
+} from '../model-parameters.ts';
+import type { ModelKind } from './model-kind.ts';
+
+/** Parameters that few kinds have say whose they are. */
+const ownersTexts: Readonly<Partial<Record<ParameterName, string>>> = {
+  [resumableParameter]: 'only decoupled pipelines need it; streams of other models can always be resumed, so remove it',
+  [concurrencyParameter]: 'only pipelines and generators run several requests at once; remove it',
+  [generatorCacheBytesParameter]: 'only generators have such a cache; remove it',
+};
+
+export function refuseForeignParameters(
+  { parameters, foreignParameterText }: Pick<ModelKind, 'parameters' | 'foreignParameterText'>,
+  config: ModelConfig,
+  findings: Findings,
+): void {
+  for (const key of Object.keys(config.parameters ?? {})) {
+    if (!Object.hasOwn(modelParameters, key)) continue;
+    const name = key as ParameterName;
+    if (!parameters.includes(name))
+      findings.problem(`parameters[${JSON.stringify(key)}]`, ownersTexts[name] ?? foreignParameterText);
+  }
+}
