@@ -102,7 +102,7 @@ export class OpenWorker {
         return;
       }
       this.#loading.add(model.key);
-      const probe = spec.engine === 'generator' ? this.#group.takeProbe(model) : undefined;
+      const probe = model.view.isGenerator === true ? this.#group.takeProbe(model) : undefined;
       const placed = loadSpecAt(spec, placements, this.position);
       this.#link.send({ kind: 'load', spec: probe === undefined ? placed : { ...placed, probe } });
     });

@@ -3,6 +3,7 @@ export { CallerRule } from './caller.ts';
 export { AllowedHosts, everyHost } from './gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './gate/gate.ts';
 export type { AddedService } from './grpc/added-service.ts';
+export { contractServices } from './grpc/contracts/contract-services.ts';
 export { createGrpcEdge, type GrpcEdge } from './grpc/edge.ts';
 export { StreamService } from './grpc/stream-service.ts';
 export { type ManagementOptions, managementLimits } from './management/config.ts';
