@@ -120,7 +120,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
     const folderOf = ({ child }: ServerProcess) =>
       readdirSync(temporary).find((name) => name.startsWith(`millrace-server-${child.pid}-`));
     const left = folderOf(killed) as string;
-    expect(readdirSync(join(temporary, left)).some((name) => name.startsWith('millrace-models-'))).toBe(true);
+    expect(readdirSync(join(temporary, left, 'lasting/loads')).some((name) => name.startsWith('uploaded-'))).toBe(true);
     const worker = workerOf(killed);
     killed.child.kill('SIGKILL');
     await killed.exit;
