@@ -72,12 +72,14 @@ def check_sizes(names: list, checks: Checks) -> None:
 
 def check_card(name: str, checks: Checks) -> None:
     stated = card.read_table(shipped_folder(name) / "README.md")
-    evaluate = importlib.import_module(f"zoo.{name}.evaluate").evaluate
-    measured = evaluate(shipped_folder(name))
+    module = importlib.import_module(f"zoo.{name}.evaluate")
+    measured = module.evaluate(shipped_folder(name))
     for metric in measured:
         checks.add(f"{name}: {metric.name} = {metric.value:.4f} ({metric.bar})", card.problem_with(metric, stated))
     unmeasured = sorted(set(stated) - {metric.name for metric in measured})
     checks.add(f"{name}: every metric on the card was measured", f"not measured: {unmeasured}" if unmeasured else None)
+    for what, problem in module.checks(shipped_folder(name)) if hasattr(module, "checks") else ():
+        checks.add(f"{name}: {what}", problem)
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ import { announcedMessages } from './memory/announced-messages.ts';
 import { cancelledRequests } from './memory/cancelled-requests.ts';
 import { chunkExtensions } from './memory/chunk-extensions.ts';
 import { heldStreams } from './memory/held-streams.ts';
+import { hoardedJournal } from './memory/hoarded-journal.ts';
 import { oneByteChunks } from './memory/one-byte-chunks.ts';
 import { oneByteFrames } from './memory/one-byte-frames.ts';
 import { paddedFrames } from './memory/padded-frames.ts';
@@ -57,6 +58,7 @@ export const attacks: readonly Attack[] = [
   zipBombs,
   cancelledRequests,
   heldStreams,
+  hoardedJournal,
   jsonNumbers,
   ignoredKeys,
   oddJson,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { openChatTemplate, TextTokenizer } from '@millrace/generation';
 import { describe, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { sampleAnswers } from '../support/samples.ts';
@@ -16,12 +17,6 @@ const fileOf = (path: string): string => readFileSync(join(repositoryRoot, 'mode
 const { wordPieceTokenizer } = await moduleOf<{
   wordPieceTokenizer(json: string): (text: string) => readonly number[];
 }>('sentiment/word-piece.ts');
-const { bytePairTokenizer } = await moduleOf<{
-  bytePairTokenizer(json: string): {
-    encode(text: string): readonly number[];
-    decode(ids: readonly number[]): string;
-  };
-}>('storyteller/1/byte-pairs.ts');
 const { soundFrom } = await moduleOf<{
   soundFrom(file: Uint8Array): { readonly samples: Float32Array; readonly rate: number };
 }>('listener/1/wav.ts');
@@ -34,20 +29,31 @@ const { wordsFrom } = await moduleOf<{
 
 describe('token ids equal those of the library that trained the tokenizer', () => {
   const reviewIds = wordPieceTokenizer(fileOf('sentiment_tensors/tokenizer.json'));
-  const stories = bytePairTokenizer(fileOf('storyteller_tensors/tokenizer.json'));
+  const stories = new TextTokenizer(fileOf('storyteller/1/tokenizer.json'));
 
   test.each(sampleAnswers.sentimentTokens)('sentiment: $text', ({ text, ids }) => {
     expect(reviewIds(text).slice(0, 96)).toEqual(ids);
   });
 
   test.each(sampleAnswers.storytellerTokens)('storyteller: $text', ({ text, ids, decoded }) => {
-    expect(stories.encode(text)).toEqual(ids);
+    expect(stories.encode(text, false)).toEqual(ids);
+    expect(stories.encode(text, true)).toEqual([0, ...ids]);
     expect(stories.decode(ids)).toBe(decoded);
   });
 
   test('a tokenizer of another kind is refused', () => {
-    expect(() => wordPieceTokenizer(fileOf('storyteller_tensors/tokenizer.json'))).toThrow();
-    expect(() => bytePairTokenizer(fileOf('sentiment_tensors/tokenizer.json'))).toThrow(/not a byte-level BPE/);
+    expect(() => wordPieceTokenizer(fileOf('storyteller/1/tokenizer.json'))).toThrow();
+  });
+
+  test('a chat with the storyteller is a request with an empty line behind it', () => {
+    const template = openChatTemplate(JSON.parse(fileOf('storyteller/1/tokenizer_config.json')), undefined);
+    const messages = [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: ' Tell me a story about a fox. ' },
+    ];
+    expect(template?.render({ messages, addGenerationPrompt: true, now: new Date(0) })).toBe(
+      '<|end|>Tell me a story about a fox.\n\n',
+    );
   });
 });
 

@@ -55,12 +55,12 @@ function sendTexts(model: string, inputs: Readonly<Record<string, readonly strin
   return post(inferUrl(server.url, model, version), JSON.stringify({ inputs: written }));
 }
 
-test('a newcomer sees seven names to try, and the networks behind them', async () => {
+test('a newcomer sees seven names to try, and the networks behind the pipelines', async () => {
   const response = await fetch(`${server.url}/v2/repository/index`, { method: 'POST' });
   const names = new Set(((await response.json()) as { name: string }[]).map(({ name }) => name));
-  const networks = ['digits', 'listener', 'recommender', 'sentiment', 'spotter', 'storyteller'];
+  const networks = ['digits', 'listener', 'recommender', 'sentiment', 'spotter'];
   expect([...names].sort()).toEqual(
-    [...networks, ...networks.map((name) => `${name}_tensors`), 'sentiment_opinions'].sort(),
+    [...networks, ...networks.map((name) => `${name}_tensors`), 'sentiment_opinions', 'storyteller'].sort(),
   );
 });
 
@@ -200,29 +200,56 @@ describe('recommender', () => {
 });
 
 describe('storyteller', () => {
+  const [{ prompt, text } = { prompt: '', text: '' }, request = { prompt: '', text: '' }] = sampleAnswers.stories;
+
+  async function generated(body: Readonly<Record<string, unknown>>, call = 'generate'): Promise<Response> {
+    const url = `${server.url}/v2/models/storyteller/${call}`;
+    return fetch(url, { method: 'POST', body: JSON.stringify(body) });
+  }
+
   test('continues an opening to its end, as the code of its training does', async () => {
-    const [{ prompt, text } = { prompt: '', text: '' }] = sampleAnswers.stories;
-    expect((await sendTexts('storyteller', { text: [prompt] })).outputs.story).toEqual([text]);
+    const { outputs } = await sendTexts('storyteller', { text_input: [prompt] });
+    expect(`${prompt}${String(outputs.text_output)}`).toBe(text);
+    expect(outputs.finish_reason).toEqual(['stop']);
   });
 
-  test('tells the story of a request without the request', async () => {
-    const { prompt, text } = sampleAnswers.stories[1] ?? { prompt: '', text: '' };
-    const answer = await sendTexts('storyteller', { text: [prompt.trim().replace(/\.$/, '')] });
-    expect(answer.outputs.story).toEqual([text.slice(prompt.length)]);
+  test('tells the story of a request, also where the period and the empty line behind it are missing', async () => {
+    const story = request.text.slice(request.prompt.length);
+    const whole = (await (await generated({ text_input: request.prompt })).json()) as { text_output: string };
+    expect(whole.text_output).toBe(story);
+    const short = await generated({ text_input: request.prompt.trim().replace(/\.$/, '') });
+    expect(((await short.json()) as { text_output: string }).text_output.replace(/^\.?\s+/, '')).toBe(story);
   });
 
-  test('refuses no opening and a long one', async () => {
-    expect(await sendTexts('storyteller', { text: [' '] })).toMatchObject({
-      status: 400,
-      error: expect.stringMatching(/^text is empty; send /),
-    });
-    expect(await sendTexts('storyteller', { text: ['word '.repeat(130)] })).toMatchObject({
-      status: 400,
-      error: expect.stringMatching(/^text has \d+ tokens, more than 120; send a shorter opening/),
-    });
-    expect(await sendTexts('storyteller', { text: ['word'.repeat(501)] })).toMatchObject({
-      status: 400,
-      error: 'text has 2004 characters, more than 2000; send a shorter opening',
+  test('gives an event for each token, and varies with a temperature and a seed', async () => {
+    const events = async (parameters: object): Promise<string> => {
+      const response = await generated({ text_input: prompt, max_tokens: 40, ...parameters }, 'generate_stream');
+      const parts = (await response.text()).split('\n\n').filter((event) => event !== '');
+      expect(parts).toHaveLength(40);
+      return parts
+        .map((part) => (JSON.parse(part.replace(/^data: /, '')) as { text_output: string }).text_output)
+        .join('');
+    };
+    const [plain, warm, again] = [
+      await events({}),
+      await events({ temperature: 0.8, seed: 3 }),
+      await events({ temperature: 0.8, seed: 3 }),
+    ];
+    expect(text.slice(prompt.length).startsWith(plain)).toBe(true);
+    expect(warm).not.toBe(plain);
+    expect(again).toBe(warm);
+  });
+
+  test('is asked on the command line with its one input', async () => {
+    const printed = await commandLine('storyteller', `text_input=${prompt}`);
+    expect(printed).toContain('text_output BYTES[1]');
+    for (const line of text.slice(prompt.length).split('\n')) expect(printed).toContain(line);
+  });
+
+  test('refuses a text that leaves no room for a story', async () => {
+    expect(await sendTexts('storyteller', { text_input: ['word '.repeat(500)] })).toMatchObject({
+      status: 413,
+      error: expect.stringMatching(/^text_input has \d+ tokens, and the model takes 450 together/),
     });
   });
 });
@@ -235,7 +262,7 @@ describe('the pages that newcomers read', () => {
   const shown = commandsOf('docs/models.md');
 
   test('show a command for each model, the same on both pages', () => {
-    const asked = shown.map((command) => /\/v2\/models\/(\w+)\/infer/.exec(command)?.[1]);
+    const asked = shown.map((command) => /\/v2\/models\/(\w+)\/(?:infer|generate) /.exec(command)?.[1]);
     expect(asked.toSorted()).toEqual([
       'digits',
       'listener',
@@ -250,11 +277,24 @@ describe('the pages that newcomers read', () => {
     expect(onFirstPage.filter((command) => !shown.includes(command))).toEqual([]);
   });
 
+  test('show the story that the command for it tells', () => {
+    const quoted = readFileSync(join(repositoryRoot, 'docs/models.md'), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('>'))
+      .map((line) => line.slice(2))
+      .join(' ');
+    const { prompt, text } = sampleAnswers.stories[1] ?? { prompt: '', text: '' };
+    expect(quoted.replace(/\s+/g, ' ')).toBe(text.slice(prompt.length).replace(/\s+/g, ' '));
+    expect(shown.some((command) => command.includes(JSON.stringify(prompt.trim())))).toBe(true);
+  });
+
   test.each(shown)('%s is answered when it is pasted', async (command) => {
     const pasted = command.replace('http://127.0.0.1:8000', server.url);
     const { stdout } = await promisify(execFile)('sh', ['-c', pasted], { cwd: repositoryRoot });
-    const { error, outputs = [] } = JSON.parse(stdout) as { error?: string; outputs?: { data?: unknown[] }[] };
-    expect(error).toBeUndefined();
+    const answer = JSON.parse(stdout) as { error?: string; outputs?: { data?: unknown[] }[]; text_output?: string };
+    expect(answer.error).toBeUndefined();
+    if (command.includes('/generate ')) return expect(answer.text_output).toMatch(/^\W+[A-Z]\w+ .{200}/s);
+    const { outputs = [] } = answer;
     expect(outputs.map(({ data = [] }) => data.length > 0)).toEqual(outputs.map(() => true));
     expect(outputs).not.toEqual([]);
   });

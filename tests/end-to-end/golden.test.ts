@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { differenceBetween, type GoldenPair, testModelPairs, zooPairs } from '../support/golden.ts';
+import { differenceBetween, type GoldenPair, testModelPairs, zooGraphs, zooPairs } from '../support/golden.ts';
 import { type Form, inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -10,15 +10,17 @@ const pairs = [...testModelPairs(), ...zooPairs()];
 const forms = ['json', 'binary'] as const;
 const callersAtOnce = 24;
 
+const graphs = zooGraphs();
 let server: ServerProcess;
 beforeAll(async () => {
-  const folders = ['tests/models', 'models'].map((folder) => join(repositoryRoot, folder));
+  const folders = [...['tests/models', 'models'].map((folder) => join(repositoryRoot, folder)), graphs.path];
   // Pipelines have no pairs, and each of them is a process that takes a second to start.
   const loads = [...new Set(pairs.map(({ model }) => model))].flatMap((model) => ['--load-model', model]);
   server = await ServerProcess.start([...folders, '--model-control-mode', 'explicit', ...loads]);
 });
 afterAll(async () => {
   expect(await server.stop()).toBe(0);
+  graphs.remove();
 });
 
 /** Undefined when the server answered rightly, otherwise what was wrong. */

@@ -1,5 +1,6 @@
 /** Frames of every kind with everything wrong that can be: types, flags, numbers, lengths, payloads. */
-import { clientPreface, frame, getFields, hello, literalBlock, postFields, settings } from '@millrace/http/internal';
+import { clientPreface } from '@millrace/http2';
+import { frame, getFields, hello, literalBlock, postFields, settings } from '@millrace/http2/testing';
 import { driveHttp2 } from './http2-target.ts';
 import type { FuzzRandom } from './random.ts';
 

@@ -1,5 +1,6 @@
 /** Header blocks: random, mutated, and legal ones that must come back as they went in. */
-import { type HeaderField, HpackDecoder, HpackEncoder, literalBlock, postFields } from '@millrace/http/internal';
+import { type HeaderField, HpackDecoder, HpackEncoder } from '@millrace/http2';
+import { literalBlock, postFields } from '@millrace/http2/testing';
 import type { FuzzRandom } from './random.ts';
 
 const names = ['content-type', 'grpc-status', 'x-a', 'x-much-longer-name', 'accept', 'set-cookie', 'server', 'etag'];

@@ -1,22 +1,19 @@
 /** Conversations that a good client might have, and the same with something wrong in them. */
+import { errorCode, frameFlag, frameType, readUint32BigEndian } from '@millrace/http2';
 import {
   data,
-  errorCode,
   type Fields,
   frame,
-  frameFlag,
-  frameType,
   getFields,
   headers,
   hello,
   literalBlock,
   ping,
   postFields,
-  readUint32BigEndian,
   reset,
   settings,
   windowUpdate,
-} from '@millrace/http/internal';
+} from '@millrace/http2/testing';
 import { driveHttp2 } from './http2-target.ts';
 import type { FuzzRandom } from './random.ts';
 

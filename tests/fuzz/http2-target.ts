@@ -1,12 +1,7 @@
 /** One fuzzed HTTP/2 connection, and its invariants for any input. */
-import {
-  type Frame,
-  framesFrom,
-  frameType,
-  Http2Connection,
-  MemoryHost,
-  MemoryTransport,
-} from '@millrace/http/internal';
+import { Http2Connection, MemoryHost, MemoryTransport } from '@millrace/http/internal';
+import { frameType } from '@millrace/http2';
+import { type Frame, framesFrom } from '@millrace/http2/testing';
 import { applications } from './applications.ts';
 import type { FuzzRandom } from './random.ts';
 

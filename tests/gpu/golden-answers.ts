@@ -1,7 +1,7 @@
 /** The models of this repository, which name no device, give their golden answers on a GPU. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { differenceBetween, type GoldenPair, testModelPairs, zooPairs } from '../support/golden.ts';
+import { differenceBetween, type GoldenPair, testModelPairs, zooGraphs, zooPairs } from '../support/golden.ts';
 import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -10,7 +10,8 @@ import { differenceMax } from './gpu-model.ts';
 import { hasGpuOpen } from './gpu-processes.ts';
 
 export async function checkGoldenAnswers(checks: Checks): Promise<void> {
-  const folders = ['tests/models', 'models'].map((folder) => join(repositoryRoot, folder));
+  const graphs = zooGraphs();
+  const folders = [...['tests/models', 'models'].map((folder) => join(repositoryRoot, folder)), graphs.path];
   const server = await ServerProcess.start([...folders, '--strict-readiness=false']);
   try {
     const pairs = [...testModelPairs(), ...zooPairs()];
@@ -25,6 +26,7 @@ export async function checkGoldenAnswers(checks: Checks): Promise<void> {
     });
   } finally {
     await server.stop();
+    graphs.remove();
   }
 }
 

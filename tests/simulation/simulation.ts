@@ -90,7 +90,8 @@ class Simulation {
     this.#libraryReferee = new LibraryReferee({
       limits: { ...keeper, budgetBytes, hasPins: weather.pinned > 0 },
       isIdle: (model) => referee.isIdle(model),
-      takeServer: (model) => referee.takeServer(model),
+      takeServer: (model, isForAll) => referee.takeServer(model, isForAll),
+      hasOtherFiles: ({ view }) => this.#repository.changedAfter(Number(view.config.stamp)) !== undefined,
       takeMade: (context) => this.#takeMade(context),
       onLost: (model) => this.#callReferee.noteLost(model),
       isEnsemble: ({ view }) => view.name.startsWith('ensemble'),
@@ -124,7 +125,10 @@ class Simulation {
       lane: this.#lane,
       repository,
       loadMsMax: this.#loadMsMax,
-      onMade: (context, model) => this.#made.set(context, [...(this.#made.get(context) ?? []), model]),
+      onMade: (context, model) => {
+        this.#made.set(context, [...(this.#made.get(context) ?? []), model]);
+        this.#laneReferee.noteMade(model);
+      },
     });
     shell.library.start(streamedVersions(world.weather, models));
     const { streams: weather } = world.weather;

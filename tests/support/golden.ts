@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Datatype } from '@millrace/protocol';
+import { ModelRepository } from '@millrace/worker/testing';
 import { repositoryRoot } from './repository-root.ts';
 
 export type Element = number | bigint | boolean | string;
@@ -47,17 +48,36 @@ export function testModelPairs(): readonly GoldenPair[] {
   });
 }
 
-/** models/MODEL/golden/NAME.json holds one pair each. */
+const zoo = join(repositoryRoot, 'models');
+
+/** models/MODEL/golden/NAME.json holds one pair each; those of a generator are for its graph, which `zooGraphs` serves. */
 export function zooPairs(): readonly GoldenPair[] {
-  const models = join(repositoryRoot, 'models');
-  return readdirSync(models).flatMap((model) => {
-    const folder = join(models, model, 'golden');
+  return readdirSync(zoo).flatMap((model) => {
+    const folder = join(zoo, model, 'golden');
     if (!existsSync(folder)) return [];
+    const served = isGenerator(model) ? graphNameOf(model) : model;
     return readdirSync(folder).map((file) => {
       const pair = read<WrittenPair & { version: string; tolerance: number }>(folder, file);
-      return pairFrom(pair, `${model}, ${file}`, model, pair.version, pair.tolerance);
+      return pairFrom(pair, `${served}, ${file}`, served, pair.version, pair.tolerance);
     });
   });
+}
+
+/** The graphs of the zoo's generators, without what makes them generators: they take and give tensors. */
+export function zooGraphs(): ModelRepository {
+  const repository = new ModelRepository();
+  for (const model of readdirSync(zoo).filter(isGenerator)) {
+    repository.write(`${graphNameOf(model)}/1/model.onnx`, readFileSync(join(zoo, model, '1/model.onnx')));
+  }
+  return repository;
+}
+
+function graphNameOf(generator: string): string {
+  return `${generator}_tensors`;
+}
+
+function isGenerator(model: string): boolean {
+  return existsSync(join(zoo, model, '1/tokenizer.json'));
 }
 
 function read<T>(folder: string, file: string): T {

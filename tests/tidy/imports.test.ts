@@ -7,7 +7,8 @@ import { root, type SourceFile, sourceFiles } from './source-files.ts';
 const arrows: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   'shared-memory': [],
-  http: ['protocol'],
+  http2: [],
+  http: ['http2', 'protocol'],
   core: ['protocol'],
   onnx: ['protocol'],
   generation: ['protocol'],

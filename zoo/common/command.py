@@ -18,7 +18,7 @@ STEPS = ("train", "export", "evaluate", "publish")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one model is made. Folders given to the steps are laid out like `models/NAME_tensors`."""
+    """How one model is made. Folders given to the steps are laid out like the folder in `models`."""
 
     name: str
     #: Makes the data, trains, and leaves checkpoints in the folder.

@@ -13,6 +13,10 @@ def work_folder(name: str, setting: str) -> Path:
     return folder
 
 
+# Generators take text by themselves: there is no pipeline before them.
+GENERATORS = ("storyteller",)
+
+
 def shipped_folder(name: str) -> Path:
     """The network itself, which takes tensors; the pipeline models/NAME asks it in its users' terms."""
-    return MODELS / f"{name}_tensors"
+    return MODELS / (name if name in GENERATORS else f"{name}_tensors")

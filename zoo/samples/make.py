@@ -26,6 +26,7 @@ from zoo.listener.voices import RATE, speak
 from zoo.sentiment.text import ids_from
 from zoo.spotter.scenes import CLASSES, SIDE, clip
 from zoo.storyteller.generate import generate
+from zoo.storyteller.tokenizer import tokenizer_file
 
 FOLDER = Path(__file__).resolve().parent
 SHAPES_SIDE = 480
@@ -96,7 +97,7 @@ def sentiment_tokens() -> list:
 
 
 def storyteller_tokens(tokenizer: Tokenizer) -> list:
-    encoded = [(text, tokenizer.encode(text).ids) for text in OPENINGS]
+    encoded = [(text, tokenizer.encode(text, add_special_tokens=False).ids) for text in OPENINGS]
     return [{"text": text, "ids": ids, "decoded": tokenizer.decode(ids)} for text, ids in encoded]
 
 
@@ -114,7 +115,7 @@ def main() -> None:
     [(frame, boxes, kinds)] = clip(np.random.default_rng(37), 1)
     Image.fromarray(frame).resize((SHAPES_SIDE, SHAPES_SIDE), Image.BICUBIC).save(FOLDER / "shapes.jpg", quality=80)
     write_commands(FOLDER / "commands.wav", ["left", "stop"], np.random.default_rng(1))
-    tokenizer = Tokenizer.from_file(str(shipped_folder("storyteller") / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file(shipped_folder("storyteller"))))
     answers = {
         "sentimentTokens": sentiment_tokens(),
         "storytellerTokens": storyteller_tokens(tokenizer),

@@ -11,9 +11,10 @@ from tokenizers import Tokenizer
 from zoo.common.card import Metric
 from zoo.common.session import open_session, run
 from zoo.storyteller import corpus, wide_world
+from zoo.storyteller.decoder_files import FILES, file_text
 from zoo.storyteller.generate import empty_cache, generate
 from zoo.storyteller.teller import polish
-from zoo.storyteller.tokenizer import END_ID, VOCABULARY
+from zoo.storyteller.tokenizer import END_ID, VOCABULARY, tokenizer_file
 
 HELD_OUT_SEED = 900
 HELD_OUT_COUNT = 160
@@ -105,11 +106,11 @@ def told_and_kept(session, tokenizer, wanted: list) -> tuple:
 
 def evaluate(folder: Path) -> list:
     session = open_session(folder / "1" / "model.onnx")
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file(folder)))
 
     def sequences(count, seed, held_out, wide_share=0.0):
         texts = [text for text, _, _ in corpus.stories(count, seed, held_out, wide_share)]
-        return [[END_ID, *encoding.ids, END_ID] for encoding in tokenizer.encode_batch(texts)]
+        return [[END_ID, *encoding.ids, END_ID] for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
 
     held_out, wide = sequences(HELD_OUT_COUNT, HELD_OUT_SEED, True), sequences(HELD_OUT_COUNT, HELD_OUT_SEED + 3, True, 1.0)
     training = sequences(5_000, 800, False, 0.3)
@@ -133,3 +134,13 @@ def evaluate(folder: Path) -> list:
         Metric("the same, for kinds never met in training", kept_unseen, slack=0.15, note=f"{REQUESTS} requests: a known limit, see below"),
         Metric("generated stories that come to an end", complete, slack=0.05, at_least=0.9, note="within 420 tokens"),
     ]
+
+
+def checks(folder: Path) -> list:
+    """What else the folder must hold to be served as a decoder: (what, what is wrong or None)."""
+    files = [
+        (f"{name} is as decoder_files.py writes it", None if (folder / "1" / name).read_text() == file_text(name) else "it differs")
+        for name in FILES
+    ]
+    ids = Tokenizer.from_file(str(tokenizer_file(folder))).encode("Once").ids
+    return [*files, ("a prompt begins with the end token", None if ids[0] == END_ID and END_ID not in ids[1:] else f"its ids are {ids}")]

@@ -29,7 +29,7 @@ def choose(logits: np.ndarray, generator: np.random.Generator, temperature: floa
 
 def generate(session, tokenizer, prompts: list, seed: int = 1, temperature: float = 0.7, top_p: float = 0.95) -> list:
     """Continues every prompt (left-padded into one batch) until its story ends; returns prompt and continuation."""
-    encoded = [[END_ID, *tokenizer.encode(prompt).ids] for prompt in prompts]
+    encoded = [tokenizer.encode(prompt).ids for prompt in prompts]
     width = max(len(ids) for ids in encoded)
     input_ids = np.array([[END_ID] * (width - len(ids)) + ids for ids in encoded], dtype=np.int64)
     mask = np.array([[0] * (width - len(ids)) + [1] * len(ids) for ids in encoded], dtype=np.int64)

@@ -5,7 +5,8 @@ import math
 import torch
 from torch import nn
 
-LAYERS, WIDTH, HEADS, INNER = 6, 192, 6, 576
+from zoo.storyteller.decoder_files import HEADS, INNER, LAYERS, WIDTH
+
 HEAD = WIDTH // HEADS
 MASKED = -1e4
 

@@ -1,10 +1,11 @@
-"""Writes models/storyteller_tensors/samples.md: `python -m zoo.storyteller.sample`."""
+"""Writes models/storyteller/samples.md: `python -m zoo.storyteller.sample`."""
 
 from tokenizers import Tokenizer
 
 from zoo.common.paths import shipped_folder
 from zoo.common.session import open_session
 from zoo.storyteller.generate import generate
+from zoo.storyteller.tokenizer import tokenizer_file
 
 PROMPTS = [
     "Tell me a story about a fox named Mira and a kite.\n\n",
@@ -34,7 +35,7 @@ SEED, TEMPERATURE, TOP_P = 11, 0.8, 0.95
 def main() -> None:
     folder = shipped_folder("storyteller")
     session = open_session(folder / "1" / "model.onnx")
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file(folder)))
     told = generate(session, tokenizer, PROMPTS, seed=SEED, temperature=TEMPERATURE, top_p=TOP_P)
     parts = [
         "# Twenty samples\n\n"

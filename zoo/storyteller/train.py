@@ -13,8 +13,9 @@ from zoo.common.compare import compare, torch_outputs
 from zoo.common.golden import write_pair
 from zoo.common.onnx_export import export, load_from_onnx
 from zoo.storyteller import corpus
+from zoo.storyteller.decoder_files import write_decoder_files
 from zoo.storyteller.network import HEAD, HEADS, LAYERS, Storyteller
-from zoo.storyteller.tokenizer import END_ID, train_tokenizer
+from zoo.storyteller.tokenizer import END_ID, tokenizer_file, train_tokenizer
 
 # Two stages: the world in all its detail, then mixed with a wider one in which anything may be asked for.
 SETTINGS = {
@@ -58,7 +59,7 @@ def batches(lengths: np.ndarray, batch: int, generator: np.random.Generator) -> 
 
 def token_rows(tokenizer: Tokenizer, texts: list) -> tuple:
     """Ids [stories, LENGTH_MAX] with -1 behind the end, and the length of each story."""
-    rows = [[END_ID, *encoding.ids, END_ID][:LENGTH_MAX] for encoding in tokenizer.encode_batch(texts)]
+    rows = [[END_ID, *encoding.ids, END_ID][:LENGTH_MAX] for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     ids = np.full((len(rows), LENGTH_MAX), -1, dtype=np.int16)
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row
@@ -70,19 +71,19 @@ def train(setting: str, folder: Path) -> None:
     network = None
     for stage, options in enumerate(SETTINGS[setting], start=1):
         checkpoint = folder / f"checkpoint-{stage}.pt"
-        tokenizer_file = folder / "tokenizer.json"
         if not checkpoint.exists():
             texts = training_texts(options["stories"], 1 + 100 * (stage - 1), options["wide"])
             if stage == 1:
-                train_tokenizer(texts[:40_000]).save(str(tokenizer_file))
-            tokenizer = Tokenizer.from_file(str(tokenizer_file))
+                tokenizer_file(folder).parent.mkdir(parents=True, exist_ok=True)
+                train_tokenizer(texts[:40_000]).save(str(tokenizer_file(folder)))
+            tokenizer = Tokenizer.from_file(str(tokenizer_file(folder)))
             network = network or Storyteller(tokenizer.get_vocab_size())
             ids, lengths = token_rows(tokenizer, texts)
             del texts
             fit(network, ids, lengths, options)
             torch.save(network.cpu().state_dict(), checkpoint)
         else:
-            network = Storyteller(Tokenizer.from_file(str(tokenizer_file)).get_vocab_size())
+            network = Storyteller(Tokenizer.from_file(str(tokenizer_file(folder))).get_vocab_size())
             network.load_state_dict(torch.load(checkpoint, weights_only=True))
     torch.save(network.cpu().state_dict(), folder / "checkpoint.pt")
 
@@ -131,7 +132,7 @@ def fit(network: Storyteller, ids: np.ndarray, lengths: np.ndarray, options: dic
 
 def example(tokenizer: Tokenizer, past: int) -> dict:
     """Two rows, the second left-padded, with `past` tokens already in the cache."""
-    text = tokenizer.encode("Once upon a time there was a little fox named Mira.").ids
+    text = tokenizer.encode("Once upon a time there was a little fox named Mira.", add_special_tokens=False).ids
     inputs = {
         "input_ids": np.array([text[:3], [END_ID, *text[4:6]]], dtype=np.int64),
         "attention_mask": np.array([[1] * (past + 3), [0] + [1] * (past + 2)], dtype=np.int64),
@@ -144,7 +145,7 @@ def example(tokenizer: Tokenizer, past: int) -> dict:
 
 
 def make_onnx(folder: Path) -> None:
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file(folder)))
     network = Storyteller(tokenizer.get_vocab_size())
     network.load_state_dict(torch.load(folder / "checkpoint.pt", weights_only=True))
     axes = {name: {0: "batch", 1: "sequence"} for name in ("input_ids", "position_ids", "logits")}
@@ -153,6 +154,7 @@ def make_onnx(folder: Path) -> None:
     axes.update({name: {0: "batch", 2: "total"} for name in OUTPUTS[1:]})
     path = folder / "1" / "model.onnx"
     export(network, [torch.from_numpy(array) for array in example(tokenizer, 4).values()], path, INPUTS, OUTPUTS, axes)
+    write_decoder_files(path.parent)
     for past in (0, 2, 40):
         compare(network, path, example(tokenizer, past), OUTPUTS)
     for past, note in ((0, "the first tokens of a story, no past"), (2, "one token after a cache of two")):
@@ -164,7 +166,8 @@ def make_onnx(folder: Path) -> None:
 
 
 def restore(shipped: Path, folder: Path) -> None:
-    (folder / "tokenizer.json").write_bytes((shipped / "tokenizer.json").read_bytes())
-    vocabulary = Tokenizer.from_file(str(shipped / "tokenizer.json")).get_vocab_size()
+    tokenizer_file(folder).parent.mkdir(parents=True, exist_ok=True)
+    tokenizer_file(folder).write_bytes(tokenizer_file(shipped).read_bytes())
+    vocabulary = Tokenizer.from_file(str(tokenizer_file(shipped))).get_vocab_size()
     network = load_from_onnx(Storyteller(vocabulary), shipped / "1" / "model.onnx")
     torch.save(network.state_dict(), folder / "checkpoint.pt")

@@ -4,7 +4,8 @@
  */
 import { connect, type Socket } from 'node:net';
 import { parseArgs } from 'node:util';
-import { floods, hello } from '@millrace/http/internal';
+import { floods } from '@millrace/http/internal';
+import { hello } from '@millrace/http2/testing';
 
 const { values } = parseArgs({ options: { port: { type: 'string' }, attack: { type: 'string' } } });
 const port = Number(values.port);

@@ -3,7 +3,8 @@
  * blocks are not decoded. Windows are opened wide, so that only the server's work is measured.
  */
 import { connect, type Socket } from 'node:net';
-import { clientPreface, frame, frameFlag, frameType, literalBlock, writeFrameHeader } from '@millrace/http/internal';
+import { clientPreface, frameFlag, frameType, writeFrameHeader } from '@millrace/http2';
+import { frame, literalBlock } from '@millrace/http2/testing';
 
 export interface FrameListener {
   /** The payload of a DATA frame: so many bytes of `frame` from `at` on, valid during the call. */

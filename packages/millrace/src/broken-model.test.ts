@@ -79,7 +79,7 @@ test.each([
   [false, 'ready'],
 ])('a model that cannot be loaded does not make the server flap, strict readiness: %s', async (isStrict, expected) => {
   const server = new BrokenServer(isStrict);
-  server.library.lane.links[0]?.loads();
+  await server.library.loads(server.library.lane.links[0]);
   let attempts = 0;
   await server.passTenMinutes((link) => {
     attempts += 1;
@@ -97,7 +97,7 @@ test.each([
 
 test('a model whose load kills its worker is told of at most 20 times in ten minutes, and does not flap', async () => {
   const server = new BrokenServer(true);
-  server.library.lane.links[0]?.loads();
+  await server.library.loads(server.library.lane.links[0]);
   await server.passTenMinutes((link) => link.dies('ended by SIGSEGV'));
   const states = new Set(server.seen.map((text) => text.replace(/:.*/, '')));
   expect([...states]).toEqual(['not ready, bad is undefined', 'not ready, bad is loading', 'not ready, bad is failed']);
@@ -108,7 +108,7 @@ test('a model whose load kills its worker is told of at most 20 times in ten min
 
 test('a model that no load of its files can help is tried once, and told of once', async () => {
   const server = new BrokenServer(true);
-  server.library.lane.links[0]?.loads();
+  await server.library.loads(server.library.lane.links[0]);
   let attempts = 0;
   await server.passTenMinutes((link) => {
     attempts += 1;
@@ -118,7 +118,6 @@ test('a model that no load of its files can help is tried once, and told of once
   expect(server.linesOfBad()).toEqual(['model failed; it has never served']);
   expect(server.readiness.isReady).toBe(false);
   server.library.read(named('bad'), 'new files');
-  await server.library.settle();
-  server.library.lane.last.loads();
+  await server.library.loads();
   expect(server.readiness.isReady).toBe(true);
 });

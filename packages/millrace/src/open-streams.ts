@@ -71,6 +71,7 @@ export function openStreams(parts: StreamsParts): Streams {
       openMax: streams.openMax,
       openPerCallerMax: streams.openPerCallerMax,
       resumeWindowMs: streams.resumeSeconds * 1000,
+      journalWaitMsMax: streams.journalWaitSecondsMax * 1000,
       lifeMsMax: streams.lifeSecondsMax * 1000,
       drainMsMax: streams.drainSecondsMax * 1000,
       creditMessages: streams.creditMessages,

@@ -42,7 +42,7 @@ describe('the row analysis', () => {
     'models/listener_tensors/1',
     'models/spotter_tensors/1',
     'models/recommender_tensors/1',
-    'models/storyteller_tensors/1',
+    'models/storyteller/1',
   ])('proves %s of the zoo', async (path) => {
     expect(await analyse(model(path))).toEqual({ kind: 'independent' });
   });

@@ -266,7 +266,8 @@ export const errorCatalogue = {
     grpc: 'RESOURCE_EXHAUSTED',
     http: 503,
     retry: 'after-backoff',
-    meaning: 'The journal is at its maximum, of this stream or of all; acknowledge outputs, or end streams.',
+    meaning:
+      'The journal is at its maximum, of this stream, of its caller or of all; acknowledge outputs, or end streams.',
   },
   'journal-unavailable': {
     number: 33,

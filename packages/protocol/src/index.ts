@@ -52,6 +52,7 @@ export {
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
 export * from './nearest-name.ts';
+export * from './proto-cursor.ts';
 export * from './protobuf-fields.ts';
 export * from './quote.ts';
 export * from './streams/frames.ts';

@@ -9,6 +9,7 @@ import { endedTests } from './journal-contract/ended.ts';
 import { fencingTests } from './journal-contract/fencing.ts';
 import type { JournalHarness, JournalSubject } from './journal-contract/journal-subject.ts';
 import { logTests } from './journal-contract/logs.ts';
+import { shareTests } from './journal-contract/shares.ts';
 import { trimTests } from './journal-contract/trims.ts';
 
 export function describeJournal(name: string, makeSubject: () => Promise<JournalSubject>): void {
@@ -41,6 +42,7 @@ export function describeJournal(name: string, makeSubject: () => Promise<Journal
     describe('fencing', () => fencingTests(harness));
     describe('trims', () => trimTests(harness));
     describe('bounds', () => boundTests(harness));
+    describe('shares', () => shareTests(harness));
     describe('ended', () => endedTests(harness));
   });
 }

@@ -19,6 +19,9 @@
  * - **Several copies.** A replicated journal may find different ends of a log in several places; it returns one of them,
  *   and has made it the only one before `takeOver` resolves. `peek` promises less: entries at the end may be missing,
  *   and may be others after the next take-over, so what it returned decides nothing but whether to take over.
+ * - **Shares.** Logs count for accounts. An account may hold F² / S bytes, where F of the S bytes for entries are free; beyond it
+ *   no log is created for it (`journal-full`), and its owners see it by `hasShareFor`. Logs of ended streams count as well: they are
+ *   removed, the oldest first, before anything of their account is refused.
  * - **Bounds.** Bytes, entries and age of a log and bytes of the whole journal have a maximum; at it, `journal-full`.
  *   Part of it is kept for entries that end a stream and for trims, so that a full journal can be emptied.
  *
@@ -52,6 +55,11 @@ export interface TakeOverOptions {
   readonly expiresAtMs?: number;
   /** What `list` says of a log that is created, without reading it; empty unless given. */
   readonly tag?: string;
+  /**
+   * Who a log that is created counts for: no account can deny others more than its share of the journal. Empty, unless given:
+   * nobody, and only the bounds of the whole journal hold for it.
+   */
+  readonly account?: string;
 }
 
 /** A log as its owner holds it. All calls take effect in the order in which they are made. */
@@ -65,6 +73,11 @@ export interface StreamLog {
   /** The entries from `base` + 1 on, at the time of the take-over. */
   readonly entries: readonly Uint8Array[];
   readonly expiresAtMs: number;
+  /**
+   * Whether so many bytes more are within the share of the log's account. Otherwise its owner should append nothing but
+   * checkpoints and endings: what it appends is taken as long as the whole journal has room, at the cost of nobody else's share.
+   */
+  hasShareFor(bytes: number): boolean;
   /**
    * Resolves with the number of the last of these entries, once they are durable. Rejections:
    * - `journal-full`: nothing of it was kept, and the log takes no other entries any more than those of an append with
@@ -91,6 +104,8 @@ export interface FenceListener {
 export interface AppendOptions {
   /** The last entries of the stream: they may use what bounds keep free for them. */
   readonly isEnding?: boolean;
+  /** A trim follows when they are durable: they may use a part of what bounds keep free. */
+  readonly isCheckpoint?: boolean;
 }
 
 export interface CloseLogOptions {
@@ -119,6 +134,8 @@ export interface StreamLogSummary {
   readonly expiresAtMs: number;
   /** As given when it was created; empty also if nothing was ever appended, or everything was trimmed without a snapshot. */
   readonly tag: string;
+  /** As given when it was created. */
+  readonly account: string;
   /** As an owner said when its stream had ended; undefined: it may go on. */
   readonly entriesExpireAtMs: number | undefined;
 }

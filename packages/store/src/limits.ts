@@ -33,7 +33,7 @@ export function checkLeaseLife(lifeMs: number): void {
   throw new StoreError('lease-invalid', `a lease cannot have ${lifeMs} ms; it must have ${range}`);
 }
 
-export function checkLogNames(stream: string, owner: string, tag: string): void {
+export function checkLogNames(stream: string, owner: string, tag: string, account: string): void {
   for (const [what, text] of [
     ['id of a stream', stream],
     ['name of an owner', owner],
@@ -41,8 +41,13 @@ export function checkLogNames(stream: string, owner: string, tag: string): void 
     const problem = text === '' ? 'is empty' : textProblem(text);
     if (problem !== undefined) throw new StoreError('key-invalid', `the ${what} ${shown(text)} ${problem}`);
   }
-  const problem = textProblem(tag);
-  if (problem !== undefined) throw new StoreError('key-invalid', `the tag ${shown(tag)} ${problem}`);
+  for (const [what, text] of [
+    ['tag', tag],
+    ['account', account],
+  ] as const) {
+    const problem = textProblem(text);
+    if (problem !== undefined) throw new StoreError('key-invalid', `the ${what} ${shown(text)} ${problem}`);
+  }
 }
 
 function textProblem(text: string): string | undefined {

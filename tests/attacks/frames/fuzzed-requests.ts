@@ -1,4 +1,4 @@
-import { headers, hello } from '@millrace/http/internal';
+import { headers, hello } from '@millrace/http2/testing';
 import { FuzzRandom } from '../../fuzz/random.ts';
 import type { Attack } from '../attack.ts';
 import { doubleModel, textsModel } from '../attack-models.ts';

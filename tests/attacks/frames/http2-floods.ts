@@ -1,4 +1,5 @@
-import { floods, hello } from '@millrace/http/internal';
+import { floods } from '@millrace/http/internal';
+import { hello } from '@millrace/http2/testing';
 import type { Attack } from '../attack.ts';
 import { Http2Attacker } from '../raw/http2.ts';
 import { sent } from '../target.ts';

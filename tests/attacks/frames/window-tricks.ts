@@ -1,4 +1,4 @@
-import { settings, windowUpdate } from '@millrace/http/internal';
+import { settings, windowUpdate } from '@millrace/http2/testing';
 import type { Attack } from '../attack.ts';
 import { growModel } from '../attack-models.ts';
 import { Http2Attacker, restFields } from '../raw/http2.ts';

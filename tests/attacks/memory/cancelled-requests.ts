@@ -1,4 +1,4 @@
-import { reset } from '@millrace/http/internal';
+import { reset } from '@millrace/http2/testing';
 import type { Attack } from '../attack.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
 import { inferMethod } from '../raw/infer-message.ts';

@@ -1,4 +1,5 @@
-import { frame, frameFlag, frameType } from '@millrace/http/internal';
+import { frameFlag, frameType } from '@millrace/http2';
+import { frame } from '@millrace/http2/testing';
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
 import { Http2Attacker, restFields } from '../raw/http2.ts';

@@ -1,18 +1,7 @@
 /** HTTP/2 for attackers: sends any frames, reads answers for their names, and opens windows only on request. */
 import type { Socket } from 'node:net';
-import {
-  data,
-  type Fields,
-  frame,
-  frameFlag,
-  frameType,
-  type HeaderField,
-  HpackDecoder,
-  headers,
-  hello,
-  settings,
-  windowUpdate,
-} from '@millrace/http/internal';
+import { frameFlag, frameType, type HeaderField, HpackDecoder } from '@millrace/http2';
+import { data, type Fields, frame, headers, hello, settings, windowUpdate } from '@millrace/http2/testing';
 import { sent, type Target } from '../target.ts';
 
 const listBytesMax = 1_000_000;

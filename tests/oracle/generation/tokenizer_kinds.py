@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from texts import SENTENCES
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
-STORIES = (MODELS / "storyteller_tensors/samples.md").read_text()
+STORIES = (MODELS / "storyteller/samples.md").read_text()
 CORPUS = [*STORIES.split("\n"), *SENTENCES * 3]
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 # As in Llama 3 and GPT-4.
@@ -19,7 +19,7 @@ WORDS = (
 
 
 def storyteller():
-    return Tokenizer.from_file(str(MODELS / "storyteller_tensors/tokenizer.json"))
+    return Tokenizer.from_file(str(MODELS / "storyteller/1/tokenizer.json"))
 
 
 def byte_level(add_prefix_space=False):

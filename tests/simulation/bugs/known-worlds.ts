@@ -61,6 +61,7 @@ export const knownWorlds: Readonly<Record<string, number>> = {
   'a fleet that is not woken for what is due later': 212,
   'a library that forgets some requests that wait for a load': 118,
   'a library that does not see that files change': 245,
+  'a library that loads whatever files are there': 30,
   'an ensemble whose steps lose the deadline of the caller': 111,
   'a cache that outlives the revision of its model': 51,
   'a sequence whose state survives its end': 225,

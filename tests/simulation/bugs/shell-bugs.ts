@@ -76,6 +76,20 @@ function seesNoChanges(real: ShellSeams['source']): ShellSeams['source'] {
   });
 }
 
+/** Takes whatever files are there for those that the model was read from. */
+function trustsAnyFiles(real: ShellSeams['runnerOf']): ShellSeams['runnerOf'] {
+  return (model, definition, version) => {
+    let files: typeof model.source;
+    Object.defineProperty(model, 'source', {
+      get: () => files,
+      set: (source: typeof model.source) => {
+        files = source && { ...source, isUnchanged: async () => true };
+      },
+    });
+    return real(model, definition, version);
+  };
+}
+
 function losesPartsOfDeadlines(real: ShellSeams['inferPart']): ShellSeams['inferPart'] {
   return (request, signal, fit) =>
     real({ ...request, origin: { ...request.origin, deadlineAt: Number.POSITIVE_INFINITY } }, signal, fit);
@@ -131,6 +145,7 @@ export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string,
   ['a fleet that is not woken for what is due later', { seams: { fleetClock: forgetsToWake } }],
   ['a library that forgets some requests that wait for a load', { seams: { demand: forgetsDemand } }],
   ['a library that does not see that files change', { seams: { source: seesNoChanges } }],
+  ['a library that loads whatever files are there', { seams: { runnerOf: trustsAnyFiles } }],
   ['an ensemble whose steps lose the deadline of the caller', { seams: { inferPart: losesPartsOfDeadlines } }],
   ['a cache that outlives the revision of its model', { seams: { runnerOf: keepsCaches } }],
   ['a sequence whose state survives its end', { seams: { runnerOf: continuesEndedSequences } }],

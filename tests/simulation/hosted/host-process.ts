@@ -189,6 +189,7 @@ function observerFor(world: SimulatedWorld): StreamObserver {
       count(`ended ${outcome}${code === undefined ? '' : ` ${code}`}${isAbandoned ? ', abandoned' : ''}`),
     inputsLate: () => count('inputs late'),
     stepRepeated: () => count('step repeated'),
+    streamPaused: () => count('stream paused'),
     stepPostponed: () => count('step postponed'),
     workerLost: () => count('worker lost'),
   };

@@ -38,6 +38,7 @@ function judgedLog(log: StreamLog, world: SimulatedWorld, watcher: LogWatcher): 
     epoch: log.epoch,
     base: log.base,
     expiresAtMs: log.expiresAtMs,
+    hasShareFor: (bytes) => log.hasShareFor(bytes),
     tellWhenFenced: (listener) => log.tellWhenFenced(listener),
     get snapshot() {
       return log.snapshot;

@@ -155,7 +155,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
         return this.#isRestored || isUnserved || nowMs >= changedAtMs + drainMsMax - timerMs;
       }
       case 'model-changed':
-        return this.#isRestored && this.#changedAtMs !== undefined;
+        return (this.#isRestored || this.#wasRefused) && this.#changedAtMs !== undefined;
       case 'journal-full':
         return this.#weather.logEntriesMax < Number.POSITIVE_INFINITY;
       case 'stream-expired':
@@ -313,6 +313,11 @@ export class JudgedStream implements StreamScript, LogWatcher {
     const { nowMs, calmAtMs } = this.#world;
     const isShort = this.#weather.settings.lifeMsMax < longLifeMs;
     return isShort || nowMs < this.#refusedAtMs + refusalMsMax || nowMs < calmAtMs + quietMs;
+  }
+
+  /** A step of it was refused: its model may have been loaded again. */
+  get #wasRefused(): boolean {
+    return this.#refusedAtMs !== Number.NEGATIVE_INFINITY;
   }
 
   get #wallMs(): number {

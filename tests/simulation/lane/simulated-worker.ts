@@ -11,7 +11,7 @@ import type {
   UnloadMessage,
   WorkerEnd,
 } from '@millrace/protocol';
-import { stampFrom } from '../repository/definitions.ts';
+import type { VersionFile } from '../repository/definitions.ts';
 import { claim } from '../world/truth.ts';
 import { mebibyte } from '../world/weather.ts';
 import { batchInput, outputsOf, questionsIn, rowValues, writeOutputs } from './model-run.ts';
@@ -31,6 +31,12 @@ interface Batch {
   given: number;
 }
 
+/** A model in memory, with the file that it was read from. */
+interface LoadedModel {
+  readonly spec: LoadSpec;
+  readonly file: VersionFile;
+}
+
 export class SimulatedWorker {
   readonly #parts: SimulatedLaneParts;
   readonly #link: SimulatedLink;
@@ -39,7 +45,7 @@ export class SimulatedWorker {
   /** By batch, of all that the router waits for. */
   readonly #questions = new Map<number, readonly number[]>();
   readonly #cancelled = new Set<number>();
-  readonly #models = new Map<number, LoadSpec>();
+  readonly #models = new Map<number, LoadedModel>();
   readonly #calls: SimulatedCalls;
   /** What it is to load, by handle. */
   readonly #specs = new Map<number, LoadSpec>();
@@ -67,7 +73,7 @@ export class SimulatedWorker {
   get residentBytes(): number | undefined {
     if (!this.#isAlive) return undefined;
     let bytes = processBytes;
-    for (const { path } of this.#models.values()) bytes += this.#parts.repository.mustFile(stampFrom(path)).bytes;
+    for (const { file } of this.#models.values()) bytes += file.bytes;
     return bytes;
   }
 
@@ -176,15 +182,20 @@ export class SimulatedWorker {
     // Slow loads are for workers that serve nothing yet.
     const loadMsMax = this.#models.size === 0 ? weather.loadMsMax : Math.min(weather.loadMsMax, 20);
     const loadMs = random.integer(1, loadMsMax);
+    const { repository } = this.#parts;
+    // One process reads the file first, the other last. Not drawn, so that the seeds that are known to find something stay as they were.
+    const readFirst = this.#link.pid % 2 === 0 ? repository.takeFileAt(spec.path) : undefined;
     timeline.after(loadMs, () => {
       if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
       this.#isLoading = false;
       const { model } = spec;
-      if (isFailing && !world.isCalm) this.#say({ kind: 'load-failed', model, message: `no load of ${spec.path}` });
+      const file = readFirst ?? repository.takeFileAt(spec.path);
+      if (file === undefined || (isFailing && !world.isCalm))
+        this.#say({ kind: 'load-failed', model, message: `no load of ${spec.path}` });
       else {
-        this.#models.set(model, spec);
-        const addedBytes = this.#parts.repository.mustFile(stampFrom(spec.path)).bytes;
+        this.#models.set(model, { spec, file });
+        const addedBytes = file.bytes;
         // A tenth is too slow to be loaded beside others.
         const processorMs = random.integer(1, 110);
         const residentBytes = this.residentBytes ?? 0;
@@ -202,8 +213,8 @@ export class SimulatedWorker {
       this.#say(skipped(message.batch));
       return;
     }
-    const spec = this.#models.get(message.model);
-    if (spec === undefined || (!world.isCalm && random.chance(weather.forgottenModel))) {
+    const loaded = this.#models.get(message.model);
+    if (loaded === undefined || (!world.isCalm && random.chance(weather.forgottenModel))) {
       this.#forget(message);
       return;
     }
@@ -218,30 +229,30 @@ export class SimulatedWorker {
       if (truth.has(questions, 'poison')) this.die('crashed');
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
-      this.#proceed(batch, spec, runMs, isFatalAfterwards);
+      this.#proceed(batch, loaded, runMs, isFatalAfterwards);
     });
   }
 
   /** The run has done its own work; it may have to ask another model. */
-  #proceed(batch: Batch, spec: LoadSpec, runMs: number, isFatalAfterwards: boolean): void {
+  #proceed(batch: Batch, loaded: LoadedModel, runMs: number, isFatalAfterwards: boolean): void {
     const { message, questions } = batch;
-    const { callee } = this.#parts.repository.mustFile(stampFrom(spec.path)).model;
+    const { callee } = loaded.file.model;
     if (callee === undefined) {
-      this.#conclude(batch, spec, runMs, isFatalAfterwards);
+      this.#conclude(batch, loaded, runMs, isFatalAfterwards);
       return;
     }
     this.#calls.begin(message.batch, callee, questions[0] as number, (isAnswered) => {
-      if (isAnswered) this.#conclude(batch, spec, runMs, isFatalAfterwards);
+      if (isAnswered) this.#conclude(batch, loaded, runMs, isFatalAfterwards);
       else this.#fail(batch);
     });
   }
 
-  #conclude(batch: Batch, spec: LoadSpec, runMs: number, isFatalAfterwards: boolean): void {
+  #conclude(batch: Batch, loaded: LoadedModel, runMs: number, isFatalAfterwards: boolean): void {
     const { world } = this.#parts;
     const isFailing = this.#isSick && !world.isCalm && world.random.chance(0.8);
     if (isFailing || world.truth.has(batch.questions, 'failing')) this.#fail(batch);
-    else if (spec.isDecoupled === true) this.#giveNext(batch, spec);
-    else this.#end(batch, this.#answer(batch.message, spec, runMs));
+    else if (loaded.spec.isDecoupled === true) this.#giveNext(batch, loaded);
+    else this.#end(batch, this.#answer(batch.message, loaded, runMs));
     if (isFatalAfterwards) this.#trouble();
   }
 
@@ -252,7 +263,7 @@ export class SimulatedWorker {
   }
 
   /** Gives the answers of a decoupled model one after the other, as far as it has credit; then its end. */
-  #giveNext(batch: Batch, spec: LoadSpec): void {
+  #giveNext(batch: Batch, loaded: LoadedModel): void {
     const { world } = this.#parts;
     const { message, questions } = batch;
     world.timeline.after(world.random.integer(1, 5), () => {
@@ -266,16 +277,16 @@ export class SimulatedWorker {
         batch.credit -= 1;
         batch.given += 1;
         const region = this.#regionFor(message, `of answer ${batch.given} to batch ${message.batch}`);
-        const outputs = outputsOf(message.inputs, spec, stampFrom(spec.path), batch.given);
+        const outputs = outputsOf(message.inputs, loaded.spec, loaded.file.stamp, batch.given);
         this.#say({
           kind: 'partial-answer',
           batch: message.batch,
           sequence: batch.given,
-          outputs: writeOutputs(outputs, message.outputs, spec, region),
+          outputs: writeOutputs(outputs, message.outputs, loaded.spec, region),
           region,
         });
       }
-      this.#giveNext(batch, spec);
+      this.#giveNext(batch, loaded);
     });
   }
 
@@ -298,10 +309,10 @@ export class SimulatedWorker {
     });
   }
 
-  #answer(message: DispatchMessage, spec: LoadSpec, runMs: number): FromWorker {
+  #answer(message: DispatchMessage, { spec, file }: LoadedModel, runMs: number): FromWorker {
     const { batch, inputs } = message;
     const region = this.#regionFor(message, `of the answer to batch ${batch}`);
-    const values = outputsOf(inputs, spec, stampFrom(spec.path));
+    const values = outputsOf(inputs, spec, file.stamp);
     const outputs = writeOutputs(values, message.outputs, spec, region);
     return { kind: 'answered', batch, outputs, region, runMicros: runMs * 1000 };
   }

@@ -3,8 +3,8 @@
  * only for a reason, and gives back all memory, once. What workers say and hold is all that it knows.
  */
 import type { FromWorker, ToWorker } from '@millrace/protocol';
+import type { ServedModel } from '@millrace/router/catalogue';
 import type { SimulatedRegion } from '../lane/simulated-region.ts';
-import { stampFrom } from '../repository/definitions.ts';
 import type { SimulatedRepository } from '../repository/simulated-repository.ts';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 import { claim } from '../world/truth.ts';
@@ -52,6 +52,8 @@ export class LaneReferee {
   readonly #limits: LaneLimits;
   readonly #links = new Map<number, LinkRecord>();
   readonly #regions = new Set<SimulatedRegion>();
+  /** By handle: the file that the model was read from. */
+  readonly #stamps = new Map<number, number>();
 
   constructor(world: SimulatedWorld, repository: SimulatedRepository, limits: LaneLimits) {
     this.#world = world;
@@ -79,6 +81,10 @@ export class LaneReferee {
     return record;
   }
 
+  noteMade({ handle, view }: ServedModel): void {
+    this.#stamps.set(handle, Number(view.config.stamp));
+  }
+
   noteRegion(region: SimulatedRegion): void {
     this.#regions.add(region);
   }
@@ -95,7 +101,9 @@ export class LaneReferee {
         );
         claim(link.stoppedAt === undefined, `process ${link.pid} is told to load ${path} after it was told to end`);
         link.models.set(model, 'loading');
-        link.runMsMax.set(model, this.#repository.mustFile(stampFrom(path)).policy.runMsMax);
+        const stamp = this.#stamps.get(model);
+        claim(stamp !== undefined, `process ${link.pid} is told to load ${path}, of which nothing was read`);
+        link.runMsMax.set(model, this.#repository.mustFile(stamp).policy.runMsMax);
         link.loadSentAt.set(model, nowMs);
         break;
       }
@@ -199,8 +207,11 @@ export class LaneReferee {
   killed(link: LinkRecord): void {
     const { nowMs } = this.#world;
     const { loadMsMax, stopMsMax } = this.#limits;
+    // The time of a load begins before its files are compared, after those of the loads before it.
+    const checksMs = this.#repository.checkMsMax * 2 * link.loadSentAt.size;
     const isSlowLoad = [...link.models].some(
-      ([model, state]) => state === 'loading' && nowMs - (link.loadSentAt.get(model) ?? nowMs) >= loadMsMax - timerMs,
+      ([model, state]) =>
+        state === 'loading' && nowMs - (link.loadSentAt.get(model) ?? nowMs) >= loadMsMax - timerMs - checksMs,
     );
     const isSlowEnd = nowMs - (link.stoppedAt ?? nowMs) >= stopMsMax - timerMs;
     const isOverdue = [...link.outstanding.values()].some((batch) => this.#isOverdue(link, batch));

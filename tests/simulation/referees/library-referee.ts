@@ -55,8 +55,10 @@ export interface LibraryRefereeParts {
   readonly limits: LibraryLimits;
   /** Whether nothing of a model waits or runs, as the scheduler's referee knows it. */
   readonly isIdle: (model: ModelKey) => boolean;
-  /** A worker that serves the model, as the scheduler's referee knows it. */
-  readonly takeServer: (model: ModelKey) => number | undefined;
+  /** A worker that serves the model, as the scheduler's referee knows it; `isForAll`: one that takes requests of all priorities. */
+  readonly takeServer: (model: ModelKey, isForAll: boolean) => number | undefined;
+  /** Whether the files of the model have changed since they were read. */
+  readonly hasOtherFiles: (model: ServedModel) => boolean;
   /** The models of a context for which a revision was made last. */
   readonly takeMade: (context: ContextName) => readonly ServedModel[];
   /** A revision of the model has no worker left that could run what waits for it. */
@@ -111,7 +113,9 @@ export class LibraryReferee {
   claimRemovable(key: ModelKey): void {
     const revision = this.#revisionOf(key);
     if (this.#isEnding || revision === undefined || revision.phase === 'unloading') return;
-    const worker = this.#parts.takeServer(key);
+    // No other worker can load it any more: what the ones that are left do not take must not wait for ever.
+    const isIrreplaceable = revision.models.some((model) => model.key === key && this.#parts.hasOtherFiles(model));
+    const worker = this.#parts.takeServer(key, isIrreplaceable);
     claim(worker === undefined, `${key} is taken out of service while worker ${worker} serves it`);
     this.#everUnservable.add(key);
     for (const { view } of revision.models) this.#parts.onLost(view.name);

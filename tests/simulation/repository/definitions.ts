@@ -67,13 +67,9 @@ export function definitionOf(
   };
 }
 
-/** Where the content of a version is read from; a worker finds the file by it. */
-export function pathOf({ model, version, stamp }: VersionFile): string {
-  return `/models/${model.name}/${version}/${stamp}`;
-}
-
-export function stampFrom(path: string): number {
-  return Number(path.slice(path.lastIndexOf('/') + 1));
+/** Where the content of a version is read from: whatever is there when a worker reads it. */
+export function pathOf({ model, version }: VersionFile): string {
+  return `/models/${model.name}/${version}/model`;
 }
 
 function versionOf(file: VersionFile, tensors: TensorChoice): ModelVersionDefinition {

@@ -12,6 +12,7 @@ import { policyFor, sequencesFor } from './policies.ts';
 type Found = Awaited<ReturnType<RepositorySource['find']>>;
 type Location = Parameters<RepositorySource['read']>[0];
 type Fingerprint = Awaited<ReturnType<RepositorySource['fingerprintOf']>>;
+type FileFingerprint = Awaited<ReturnType<RepositorySource['fingerprintOfVersion']>>;
 type Reading = Awaited<ReturnType<RepositorySource['read']>>;
 
 interface Folder {
@@ -32,8 +33,12 @@ export class SimulatedRepository implements RepositorySource {
   /** By stamp: how many changes there were when its file was written. */
   readonly #changesBefore = new Map<number, number>();
 
+  /** How long it takes to compare the files of a version; in most worlds no time. */
+  readonly checkMsMax: number;
+
   constructor(world: SimulatedWorld) {
     this.#world = world;
+    this.checkMsMax = world.checkRandom.chance(0.3) ? world.checkRandom.integer(1, 30) : 0;
   }
 
   async find(): Promise<Found> {
@@ -48,25 +53,34 @@ export class SimulatedRepository implements RepositorySource {
     return { locations, failures: [], problems: [], warnings: [] };
   }
 
-  async fingerprintOf({ name }: Location): Promise<Fingerprint> {
+  /** As of folders on a disk: of the versions that were found before, each as it is now. */
+  async fingerprintOf({ name, versions: found }: Location): Promise<Fingerprint> {
     await this.#reads();
     const folder = this.#folders.get(name);
-    const files = [...(folder?.files.values() ?? [])];
-    const versions = new Map(files.map(({ version, stamp, bytes }) => [version, { text: `${stamp}`, bytes }]));
+    const versions = new Map(found.map((version) => [version, fingerprintOfFile(folder?.files.get(version))]));
     const others = [folder?.instances.join(), folder?.isUnreadable];
-    return { text: [...files.map(({ stamp }) => stamp), ...others].join(' '), versions };
+    const all = [...versions].map(([version, { text }]) => `${version}=${text}`);
+    return { text: [...all, ...others].join(' '), versions };
   }
 
-  async read({ name }: Location): Promise<Reading> {
+  async fingerprintOfVersion({ name }: Location, version: string): Promise<FileFingerprint> {
+    const { timeline, checkRandom } = this.#world;
+    const readMs = checkRandom.integer(0, this.checkMsMax);
+    if (readMs > 0) await new Promise<void>((resolve) => void timeline.after(readMs, resolve));
+    return fingerprintOfFile(this.#folders.get(name)?.files.get(version));
+  }
+
+  async read({ name, versions }: Location): Promise<Reading> {
     await this.#reads();
     const folder = this.#folders.get(name);
-    if (folder === undefined || folder.isUnreadable || folder.files.size === 0) {
+    const found = versions.flatMap((version) => folder?.files.get(version) ?? []);
+    if (folder === undefined || folder.isUnreadable || found.length === 0) {
       const problems = [{ source: `/models/${name}`, message: 'it cannot be read' }];
       return { definition: undefined, failures: [{ name, version: '', problems }], warnings: [] };
     }
     const { hasGroups, aloneEvery } = this.#world.weather;
     const tensors = { hasGroups, hasOverride: aloneEvery > 0 };
-    const files = [...folder.files.values()].sort((left, right) => Number(left.version) - Number(right.version));
+    const files = found.sort((left, right) => Number(left.version) - Number(right.version));
     return { definition: definitionOf(folder.model, files, folder.instances, tensors), failures: [], warnings: [] };
   }
 
@@ -83,6 +97,12 @@ export class SimulatedRepository implements RepositorySource {
     const file = this.#files.get(stamp);
     if (file === undefined) throw new Error(`there was never a file with stamp ${stamp}`);
     return file;
+  }
+
+  /** What a worker finds at a path; undefined: nothing. */
+  takeFileAt(path: string): VersionFile | undefined {
+    const [, , name = '', version = ''] = path.split('/');
+    return this.#folders.get(name)?.files.get(version);
   }
 
   /** What a version holds now; undefined: it is not there, or cannot be read. */
@@ -200,4 +220,8 @@ export class SimulatedRepository implements RepositorySource {
     const readMs = random.integer(0, weather.readMsMax);
     if (readMs > 0) await new Promise<void>((resolve) => void timeline.after(readMs, resolve));
   }
+}
+
+function fingerprintOfFile(file: VersionFile | undefined): FileFingerprint {
+  return file === undefined ? { text: 'absent', bytes: 0 } : { text: `${file.stamp}`, bytes: file.bytes };
 }

@@ -39,6 +39,8 @@ export class SimulatedJournal {
   base = 0;
   snapshot: readonly Entry[] = [];
   entries: Entry[] = [];
+  /** The owner of the stream has its share of the journal. */
+  isScarce: boolean = false;
   /** The next group of the current owner has an unknown outcome. */
   isNextUnknown: boolean = false;
 

@@ -203,6 +203,11 @@ export const streamBugs: ReadonlyMap<string, StreamBug> = new Map<string, Stream
     'acknowledges all outputs in a checkpoint',
     bentEntries((entry) => (entry.kind === 'checkpoint' ? { ...entry, acknowledgedOutput: entry.outputs } : entry)),
   ],
+  ['journals although its owner has its share', bentEvents(() => (event) => (event.kind === 'journal' ? [] : [event]))],
+  [
+    'never goes on after its owner had its share',
+    bentEvents(() => (event) => (event.kind === 'journal' && !event.isScarce ? [] : [event])),
+  ],
   ['does not check the epoch', forgetsEpoch()],
   [
     'does not journal that a late input was dropped',

@@ -20,6 +20,8 @@ import type { StreamScript } from './stream-script.ts';
 
 export class RuleBroken extends Error {}
 
+const never = Number.POSITIVE_INFINITY;
+
 export class StreamReferee {
   readonly #script: StreamScript;
   readonly reference: ReferenceRun;
@@ -43,6 +45,9 @@ export class StreamReferee {
   readonly #suspectDeaths = new Map<string, number>();
   /** What each router held when it began. */
   readonly #firstCounts = new Map<number, StreamMachineCounts>();
+  /** Routers that were told that the journal is scarce. */
+  readonly #scarce = new Set<number>();
+  #wasScarce: boolean = false;
   readonly #seen: Map<string, number>;
 
   constructor(script: StreamScript, seen: Map<string, number>) {
@@ -75,6 +80,11 @@ export class StreamReferee {
 
   noteEvent(router: number, event: StreamMachineEvent<SimulatedValue>): void {
     this.#see(event.kind);
+    if (event.kind === 'journal') {
+      this.#wasScarce ||= event.isScarce;
+      if (event.isScarce) this.#scarce.add(router);
+      else this.#scarce.delete(router);
+    }
     if (event.kind !== 'step-failed' || !event.hasWorkerDied) return;
     const step = this.#steps.get(`${router} ${event.step}`);
     if (step?.isAlone !== true || !event.wasAlone) return;
@@ -88,6 +98,7 @@ export class StreamReferee {
     if (action.kind === 'append' && action.entry.kind === 'input' && action.entry.payload?.isHeard === false) {
       this.fail(`input ${action.entry.sequence} of a link that no longer counts was applied`);
     }
+    if (action.kind === 'append' && this.#scarce.has(router)) this.#checkScarce(action.entry.kind);
     if (action.kind === 'run') {
       this.#steps.set(`${router} ${action.step}`, { input: action.input.sequence, isAlone: action.isAlone });
       this.checkRun(action.input, action.state, router < this.#newestRouter);
@@ -150,7 +161,8 @@ export class StreamReferee {
   noteTrim(entries: readonly StreamEntry<SimulatedValue>[]): void {
     const kept = new Set<number>();
     for (const entry of entries) if (entry.kind === 'output') kept.add(entry.sequence);
-    const { retainedOutputsMax, retainedBytesMax } = this.#config;
+    const { retainedOutputsMax, scarceBytesMax } = this.#config;
+    const retainedBytesMax = Math.min(this.#config.retainedBytesMax, this.#wasScarce ? scarceBytesMax : never);
     let bytes = 0;
     const outputs = this.#durableOutputs;
     for (let count = 1; count <= outputs.length; count++) {
@@ -261,6 +273,12 @@ export class StreamReferee {
     }
     if (this.#ending === undefined) this.fail('the stream has no ending');
     if (!isRemoved) this.fail('the log of an ended stream is kept for ever');
+  }
+
+  /** What a stream may append while its owner has its share of the journal. */
+  #checkScarce(kind: string): void {
+    this.#see(`append ${kind} while scarce`);
+    if (kind === 'input' || kind === 'output') this.fail(`an ${kind} is appended while the journal is scarce`);
   }
 
   #see(name: string): void {

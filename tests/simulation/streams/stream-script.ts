@@ -19,7 +19,9 @@ export function streamScriptOf(seed: number, weather: StreamWeather): StreamScri
   const never = Number.POSITIVE_INFINITY;
   const mayEnd: Readonly<Record<string, boolean>> = {
     'inference-failed': weather.failingInput > 0,
-    'journal-full': weather.logEntriesMax < never,
+    'journal-full':
+      weather.logEntriesMax < never ||
+      (weather.scarceMs < never && weather.scarceMsMax >= (config.journalWaitMsMax ?? never)),
     'model-unloaded': weather.modelLostAt < never,
     'replay-diverged': isDivergent,
     'stream-expired': weather.timeToLiveMs < 3_600_000 || weather.leavesAt < never || weather.clients > 1,

@@ -10,6 +10,8 @@ vi.setConfig({ testTimeout: 600_000 });
 /** A simulation in which one of them never occurs proves nothing about it. */
 const sights = [
   'acknowledged',
+  'append checkpoint while scarce',
+  'append ending while scarce',
   'append-refused',
   'attached',
   'cancel-step',
@@ -22,11 +24,13 @@ const sights = [
   'ended cancelled cancelled',
   'ended done',
   'ended expired stream-expired',
+  'ended failed journal-full',
   'ended failed poison-request',
   'ended failed worker-lost',
   'finished',
   'grant',
   'input dropped',
+  'journal',
   'parked',
   'release',
   'run',

@@ -34,6 +34,9 @@ export interface StreamWeather {
   /** Steps run again give other outputs. */
   readonly isDivergent: boolean;
   readonly logEntriesMax: number;
+  /** Between the times at which the owner of the stream has its share of the journal, on average, and how long each lasts at most. */
+  readonly scarceMs: number;
+  readonly scarceMsMax: number;
   /** The client leaves for good, or cancels, at this time. */
   readonly leavesAt: number;
   readonly cancelsAt: number;
@@ -50,7 +53,7 @@ export function streamWeatherOf(random: SimulationRandom): StreamWeather {
   const faultsUntil = random.integer(2_000, 30_000);
   const every = (share: number): number => rare(share, () => random.integer(300, 8_000));
   const inputs = random.integer(1, 60);
-  return {
+  const weather: Omit<StreamWeather, 'scarceMs' | 'scarceMsMax'> = {
     config: {
       model,
       isResumable: model !== 'decoupled' || random.chance(0.8),
@@ -103,4 +106,11 @@ export function streamWeatherOf(random: SimulationRandom): StreamWeather {
     timeToLiveMs: random.chance(0.03) ? random.integer(1_000, 20_000) : 3_600_000,
     faultsUntil,
   };
+  const scarce = {
+    scarceBytesMax: random.integer(50, 2_000),
+    scarceStaleBytesMin: random.integer(1, 500),
+    journalWaitMsMax: random.integer(500, 5_000),
+  };
+  const config = { ...weather.config, ...scarce };
+  return { ...weather, config, scarceMs: every(0.3), scarceMsMax: random.pick([200, 2_000, 8_000]) };
 }

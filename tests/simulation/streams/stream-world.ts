@@ -83,6 +83,7 @@ export class StreamWorld implements ClientSurroundings {
     this.#every(weather.unknownMs, () => {
       this.journal.isNextUnknown = true;
     });
+    this.#every(weather.scarceMs, () => this.#beScarce());
     this.#every(weather.drainMs, () => this.#host?.handle({ kind: 'draining' }));
     this.#once(weather.leavesAt, () => {
       for (const client of this.clients) client.leave();
@@ -92,6 +93,7 @@ export class StreamWorld implements ClientSurroundings {
     this.#once(weather.modelLostAt, () => this.#host?.handle({ kind: 'model-lost', error }));
     timeline.at(weather.faultsUntil, () => {
       this.journal.isNextUnknown = false;
+      this.#setScarce(false);
       this.startLater();
     });
     while (timeline.step()) {
@@ -195,7 +197,21 @@ export class StreamWorld implements ClientSurroundings {
         ? BentMachine.open(opening, config, this.#bug, nowMs)
         : BentMachine.restore(entries, journal.last, config, this.#bug, nowMs);
     host.start(log, machine);
+    if (journal.isScarce) host.handle({ kind: 'journal', isScarce: true });
     return host;
+  }
+
+  #beScarce(): void {
+    if (this.journal.isScarce) return;
+    this.#setScarce(true);
+    this.timeline.after(this.random.next() * this.weather.scarceMsMax, () => this.#setScarce(false));
+  }
+
+  #setScarce(isScarce: boolean): void {
+    if (this.journal.isScarce === isScarce) return;
+    this.journal.isScarce = isScarce;
+    // Each router sees it, also one that does not know that another has taken over.
+    for (const host of this.#hosts) host.handle({ kind: 'journal', isScarce });
   }
 
   #once(at: number, happen: () => void): void {

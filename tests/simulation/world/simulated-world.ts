@@ -8,6 +8,7 @@ import { type Weather, weatherFrom } from './weather.ts';
 const rareSeedOffset = 1_000_000_007;
 const timerSeedOffset = 2_000_000_011;
 const streamSeedOffset = 4_000_000_007;
+const checkSeedOffset = 5_000_000_029;
 
 /** What a seed has in store, without a simulation of it. */
 export function weatherOf(seed: number): Weather {
@@ -25,6 +26,8 @@ export class SimulatedWorld {
   readonly random: SimulationRandom;
   /** For durable streams: worlds without them stay as they were. */
   readonly streamRandom: SimulationRandom;
+  /** For comparisons of files at loads: worlds in which they take no time stay as they were. */
+  readonly checkRandom: SimulationRandom;
   readonly weather: Weather;
   readonly clock: SimulatedClock;
   /** From here on nothing breaks any more that a request does not break, so that everything can come to rest. */
@@ -41,6 +44,7 @@ export class SimulatedWorld {
   constructor(seed: number, isTraced: boolean) {
     this.random = new SimulationRandom(seed);
     this.streamRandom = new SimulationRandom(seed + streamSeedOffset);
+    this.checkRandom = new SimulationRandom(seed + checkSeedOffset);
     this.weather = weatherFrom(this.random, new SimulationRandom(seed + rareSeedOffset), this.streamRandom);
     const { earlyTimer } = this.weather;
     this.clock = new SimulatedClock(this.timeline, new SimulationRandom(seed + timerSeedOffset), earlyTimer);

@@ -26,6 +26,11 @@ export type GroupEvent =
       readonly reason: string;
       /** With the same files another attempt would fail as well. */
       readonly isFinal: boolean;
+      /**
+       * Positions of workers that do not take all requests that this one would, where nobody knows whether it ever will again:
+       * requests must not wait for it. Absent: none.
+       */
+      readonly lesser?: readonly number[];
       /** In [0, 1): spreads the next attempt. */
       readonly jitter: number;
     }

@@ -402,3 +402,27 @@ test('the successor of a worker loads first what requests wait for', () => {
   harness.exited(1, 1);
   expect(harness.after(0).filter((action) => action.startsWith('load'))).toEqual(['load 1 c', 'load 1 a', 'load 1 b']);
 });
+
+test('a model is not served by workers that take less than one that may never load it again', () => {
+  const group = new GroupHarness();
+  group.resize(2);
+  group.loaded(1);
+  group.loaded(2);
+  group.exited(1);
+  group.after(0);
+  const changed = {
+    kind: 'load-failed',
+    worker: 1,
+    model: 'a',
+    reason: 'other files',
+    isFinal: false,
+    jitter: 0,
+  } as const;
+  // Worker 2 takes as much.
+  expect(group.tell({ ...changed, lesser: [] })).toContain('short of 1 for a: other files');
+  group.after(reload.pauseMs);
+  const actions = group.tell({ ...changed, lesser: [1] });
+  expect(actions.slice(0, 2)).toEqual(['remove-model a', 'unservable a: other files']);
+  group.after(4 * reload.pauseMs);
+  expect(group.loaded(1).slice(0, 4)).toEqual(['add-model a', 'serve 1 a', 'serve 2 a', 'model-servable a']);
+});

@@ -199,13 +199,17 @@ export class GroupKeeper {
     }
     this.#actions.push({ kind: 'serve', worker: id, model });
     if (isFirst) {
+      // Those that could not stand in for it have the model still.
+      for (const other of this.#members)
+        if (other !== worker && other.serves(model)) this.#actions.push({ kind: 'serve', worker: other.worker, model });
       this.#actions.push({ kind: 'model-servable', model });
       this.#retrySoon(model, nowMs);
     }
     this.#noteLoadEnded(worker, nowMs);
   }
 
-  #loadFailed({ worker: id, model, reason, isFinal, jitter }: EventOf<'load-failed'>, nowMs: number): void {
+  #loadFailed(event: EventOf<'load-failed'>, nowMs: number): void {
+    const { worker: id, model, reason, isFinal, lesser, jitter } = event;
     const worker = this.#takeMember(id);
     const load = worker?.loads.get(model);
     if (worker?.phase === 'running' && load?.state === 'leaving') {
@@ -216,7 +220,7 @@ export class GroupKeeper {
     if (worker?.phase !== 'running' || load?.state !== 'loading') return;
     load.state = 'failed';
     load.failures += 1;
-    this.#unservable(model, worker, reason, isFinal);
+    this.#unservable(model, worker, reason, isFinal, lesser);
     if (!isFinal) load.retryAt = nowMs + pauseAfter(load.failures, jitter, this.#config.reload);
     this.#noteLoadEnded(worker, nowMs);
   }
@@ -270,9 +274,15 @@ export class GroupKeeper {
     }
   }
 
-  /** The worker cannot run the model. Where another worker does, it stays in service. */
-  #unservable(model: ModelKey, { worker }: GroupWorker, reason: string, isFinal: boolean): void {
-    if (this.#members.some((other) => other.serves(model))) {
+  /** The worker cannot run the model. Where another worker does, it stays in service, unless that is one of the `lesser`. */
+  #unservable(
+    model: ModelKey,
+    { worker }: GroupWorker,
+    reason: string,
+    isFinal: boolean,
+    lesser: readonly number[] = [],
+  ): void {
+    if (this.#members.some((other) => other.serves(model) && !lesser.includes(other.position))) {
       this.#actions.push({ kind: 'model-short-of-worker', model, worker, reason });
       return;
     }

@@ -1,13 +1,16 @@
-/** Decides when a stream is checkpointed: after so many inputs, or so long after the first of them. */
+/** The time of a stream, and when it is checkpointed: after so many inputs, or so long after the first of them. */
 import type { StreamMachineConfig } from './stream-machine-config.ts';
 
 export class CheckpointClock {
+  /** The time of the last event. */
+  nowMs: number;
   readonly #config: StreamMachineConfig;
   #finishedInputs = 0;
   #dueAt = Number.POSITIVE_INFINITY;
 
-  constructor(config: StreamMachineConfig) {
+  constructor(config: StreamMachineConfig, nowMs: number) {
     this.#config = config;
+    this.nowMs = nowMs;
   }
 
   /** Infinity: nothing has changed since the last one. */
@@ -19,13 +22,13 @@ export class CheckpointClock {
     return this.#finishedInputs > 0;
   }
 
-  noteFinished(nowMs: number): void {
+  noteFinished(): void {
     this.#finishedInputs += 1;
-    this.#dueAt = Math.min(this.#dueAt, nowMs + this.#config.checkpointMsMax);
+    this.#dueAt = Math.min(this.#dueAt, this.nowMs + this.#config.checkpointMsMax);
   }
 
-  isDue(nowMs: number): boolean {
-    return this.#finishedInputs >= this.#config.checkpointInputsMax || nowMs >= this.#dueAt;
+  get isDue(): boolean {
+    return this.#finishedInputs >= this.#config.checkpointInputsMax || this.nowMs >= this.#dueAt;
   }
 
   noteCheckpoint(): void {

@@ -8,13 +8,17 @@ interface UncommittedInput {
   readonly entryNumber: number;
 }
 
+/** Of streams that have had no input. */
+const none: never[] = [];
+const noCredit: FlowCredit = { messages: 0, bytes: 0 };
+
 export class InputAcceptance {
   readonly #config: StreamMachineConfig;
   #accepted: number;
-  #uncommitted: UncommittedInput[] = [];
+  #uncommitted: UncommittedInput[] = none;
   #uncommittedBytes = 0;
   #toldInput = 0;
-  #toldCredit: FlowCredit = { messages: 0, bytes: 0 };
+  #toldCredit: FlowCredit = noCredit;
   /** Bytes of the inputs that became durable since. */
   #bytesSinceTold = 0;
 
@@ -34,6 +38,7 @@ export class InputAcceptance {
   }
 
   add(input: UncommittedInput): void {
+    if (this.#uncommitted === none) this.#uncommitted = [];
     this.#uncommitted.push(input);
     this.#uncommittedBytes += input.bytes;
   }
@@ -52,7 +57,7 @@ export class InputAcceptance {
   }
 
   rollBack(): void {
-    this.#uncommitted = [];
+    this.#uncommitted = none;
     this.#uncommittedBytes = 0;
   }
 
@@ -79,7 +84,7 @@ export class InputAcceptance {
 
   /** A new client was told nothing. */
   forgetTold(): void {
-    this.noteTold({ messages: 0, bytes: 0 });
+    this.noteTold(noCredit);
   }
 
   /** Whether a client has to be told: of inputs that became durable, or that it may send much more than it knows. */

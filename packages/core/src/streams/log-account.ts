@@ -53,10 +53,11 @@ export class LogAccount<Payload extends SizedPayload> {
     return this.#last;
   }
 
-  /** The log could lose more than it has to keep: a checkpoint and these entries. */
-  isStale(keptBytes: number, keptEntries: number): boolean {
+  /** The log could lose more than it has to keep: a checkpoint and these entries. While the journal is scarce, less is enough. */
+  isStale(keptBytes: number, keptEntries: number, isScarce: boolean): boolean {
     if (this.#trim !== undefined) return false;
-    const { staleBytesMin, staleEntriesMin } = this.#config;
+    const { staleBytesMin, staleEntriesMin, scarceStaleBytesMin } = this.#config;
+    if (isScarce && this.#bytes - keptBytes >= scarceStaleBytesMin) return true;
     return (
       this.#bytes - keptBytes >= keptBytes + staleBytesMin ||
       this.#entries - keptEntries >= keptEntries + staleEntriesMin

@@ -1,6 +1,9 @@
 /** The outputs of one stream: their numbers, which of them are durable, and which are kept for a resume. */
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 
+/** Of streams that have had no output: most are idle, and an empty list of its own takes memory too. */
+const none: never[] = [];
+
 export class OutputLog<Payload extends SizedPayload> {
   /** Those after `#forgotten`, without gaps; the first is at `#head`. */
   #retained: OutputEntry<Payload>[];
@@ -14,10 +17,10 @@ export class OutputLog<Payload extends SizedPayload> {
   /** Bytes of all outputs that were numbered by this machine or kept when it began. */
   #bytesInAll = 0;
   /** Entry numbers of the outputs after `#durable`. */
-  #entryNumbers: number[] = [];
+  #entryNumbers: number[] = none;
 
   constructor(retained: readonly OutputEntry<Payload>[], last: number, acknowledged: number) {
-    this.#retained = [...retained];
+    this.#retained = retained.length === 0 ? none : [...retained];
     for (const output of retained) this.#retainedBytes += bytesOf(output);
     this.#bytesInAll = this.#retainedBytes;
     this.#forgotten = last - retained.length;
@@ -74,6 +77,8 @@ export class OutputLog<Payload extends SizedPayload> {
 
   /** Adds the next output, which is the entry of this number in the journal. */
   add(output: OutputEntry<Payload>, entryNumber: number): void {
+    if (this.#retained === none) this.#retained = [];
+    if (this.#entryNumbers === none) this.#entryNumbers = [];
     this.#retained.push(output);
     this.#entryNumbers.push(entryNumber);
     this.#last = output.sequence;
@@ -99,7 +104,7 @@ export class OutputLog<Payload extends SizedPayload> {
       this.#bytesInAll -= bytes;
       this.#last -= 1;
     }
-    this.#entryNumbers = [];
+    this.#entryNumbers = none;
   }
 
   acknowledge(sequence: number): void {

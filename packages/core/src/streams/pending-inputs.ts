@@ -57,11 +57,24 @@ export class UnansweredInput<Payload> {
   }
 }
 
+/** Of streams that have had no input. */
+const none: never[] = [];
+
 export class PendingInputs<Payload extends SizedPayload> {
-  #inputs: UnansweredInput<Payload>[] = [];
+  #finishedInput: number;
+  #inputs: UnansweredInput<Payload>[] = none;
   #bytes = 0;
   /** Inputs with a deadline: mostly there are none. */
   #deadlines = 0;
+
+  constructor(finishedInput: number) {
+    this.#finishedInput = finishedInput;
+  }
+
+  /** This input and all before it are completely answered. */
+  get finishedInput(): number {
+    return this.#finishedInput;
+  }
 
   get all(): readonly UnansweredInput<Payload>[] {
     return this.#inputs;
@@ -89,14 +102,17 @@ export class PendingInputs<Payload extends SizedPayload> {
   }
 
   add(input: UnansweredInput<Payload>): void {
+    if (this.#inputs === none) this.#inputs = [];
     this.#inputs.push(input);
     this.#bytes += input.entry.payload?.byteLength ?? 0;
     if (input.deadlineAt !== Number.POSITIVE_INFINITY) this.#deadlines += 1;
   }
 
-  removeHead(): void {
+  /** The oldest one is completely answered. */
+  finishHead(): void {
     const head = this.#inputs.shift();
     if (head === undefined) return;
+    this.#finishedInput = head.entry.sequence;
     this.#bytes -= head.entry.payload?.byteLength ?? 0;
     if (head.deadlineAt !== Number.POSITIVE_INFINITY) this.#deadlines -= 1;
   }
@@ -107,7 +123,7 @@ export class PendingInputs<Payload extends SizedPayload> {
   }
 
   clear(): void {
-    this.#inputs = [];
+    this.#inputs = none;
     this.#bytes = 0;
     this.#deadlines = 0;
   }

@@ -1,34 +1,25 @@
 /** What the clients of one stream are sent: the link that counts, its frames in order, outputs that are kept for it. */
+import type { MachineActions } from './machine-actions.ts';
 import type { EndingEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
 import { StreamLink } from './stream-link.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
-import type {
-  FlowCredit,
-  LinkFrame,
-  LinkId,
-  StreamMachineAction,
-  StreamMachineEvent,
-} from './stream-machine-events.ts';
+import type { FlowCredit, LinkFrame, LinkId, StreamMachineEvent } from './stream-machine-events.ts';
 import type { StreamRecords } from './stream-records.ts';
 
 export class StreamDelivery<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
-  readonly #act: (action: StreamMachineAction<Payload>) => void;
+  readonly #actions: MachineActions<Payload>;
   /** The current link, or the last one while there is none: its credit still holds. */
   #link: StreamLink<Payload> | undefined;
   #isAttached: boolean = false;
   isScarce: boolean = false;
 
-  constructor(
-    config: StreamMachineConfig,
-    records: StreamRecords<Payload>,
-    act: (action: StreamMachineAction<Payload>) => void,
-  ) {
+  constructor(config: StreamMachineConfig, records: StreamRecords<Payload>, actions: MachineActions<Payload>) {
     this.#config = config;
     this.#records = records;
-    this.#act = act;
+    this.#actions = actions;
   }
 
   get isAttached(): boolean {
@@ -46,6 +37,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   /** Outputs that may be made now, beyond those that are numbered. */
   get room(): number {
+    if (this.#records.isScarce) return 0;
     return this.#link?.roomFor(this.#config.retainedOutputsMax, this.#retainedBytesMax) ?? 0;
   }
 
@@ -53,7 +45,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   attach(event: StreamMachineEvent<Payload> & { kind: 'attached' }): void {
     const error = this.#resumeError(event.resumeAfter);
     if (error !== undefined) {
-      this.#act({ kind: 'close-link', link: event.link, error });
+      this.#actions.push({ kind: 'close-link', link: event.link, error });
       return;
     }
     this.close(streamError('stream-superseded', 'another client has resumed this stream'));
@@ -71,7 +63,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   close(error: StreamError): void {
     if (!this.#isAttached || this.#link === undefined) return;
     this.#isAttached = false;
-    this.#act({ kind: 'close-link', link: this.#link.id, error });
+    this.#actions.push({ kind: 'close-link', link: this.#link.id, error });
   }
 
   acknowledge({ link: from, output, credit }: StreamMachineEvent<Payload> & { kind: 'acknowledged' }): void {
@@ -127,7 +119,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
 
   get #retainedBytesMax(): number {
     const { retainedBytesMax, scarceBytesMax } = this.#config;
-    return this.isScarce ? Math.min(retainedBytesMax, scarceBytesMax) : retainedBytesMax;
+    return this.isScarce || this.#records.isScarce ? Math.min(retainedBytesMax, scarceBytesMax) : retainedBytesMax;
   }
 
   #sendOpened(link: StreamLink<Payload>, inputCredit: FlowCredit): void {
@@ -138,7 +130,7 @@ export class StreamDelivery<Payload extends SizedPayload> {
   }
 
   #send(frame: LinkFrame<Payload>): void {
-    this.#act({ kind: 'send', link: (this.#link as StreamLink<Payload>).id, frame });
+    this.#actions.push({ kind: 'send', link: (this.#link as StreamLink<Payload>).id, frame });
   }
 
   #resumeError(resumeAfter: number): StreamError | undefined {

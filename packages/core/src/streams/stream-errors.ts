@@ -45,6 +45,13 @@ export const streamErrors = {
   removed: streamError('stream-not-found', 'the stream has ended and is no longer kept; open a new one'),
 } as const;
 
+export function noShareError(journalWaitMs: number): StreamError {
+  return streamError(
+    'journal-full',
+    `the streams of this caller have held their share of the journal for ${journalWaitMs} ms; end some of them, or acknowledge outputs sooner`,
+  );
+}
+
 export function notResumedError(resumeWindowMs: number): StreamError {
   return streamError('stream-expired', `no client resumed the stream within ${resumeWindowMs} ms; open a new one`);
 }

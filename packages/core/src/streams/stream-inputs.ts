@@ -9,11 +9,11 @@ import type { AppliedInputs, StreamRecords } from './stream-records.ts';
 
 export class StreamInputs<Payload extends SizedPayload> {
   readonly window: ReorderWindow<Payload>;
+  /** Of memory. */
   isScarce: boolean = false;
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
   readonly #pending: PendingInputs<Payload>;
-  #finishedInput: number;
   /** Infinity: not known yet. */
   #lastInput: number;
 
@@ -27,26 +27,25 @@ export class StreamInputs<Payload extends SizedPayload> {
     this.#config = config;
     this.#records = records;
     this.#pending = pending;
-    this.#finishedInput = stream.finishedInput;
     this.#lastInput = stream.lastInput;
     for (const input of stream.pending) pending.add(input);
   }
 
   /** The client has ended its inputs, and all of them are answered. */
   get isAllFinished(): boolean {
-    return this.#finishedInput >= this.#lastInput;
+    return this.#pending.finishedInput >= this.#lastInput;
   }
 
-  /** What a client may send after the highest durable input; while memory is scarce no more than it was told before. */
+  /** What a client may send after the highest durable input; while memory or journal is scarce no more than it was told before. */
   get credit(): FlowCredit {
-    if (this.isScarce) return this.#records.acceptance.toldCredit;
-    return this.#records.acceptance.creditOf(this.#finishedInput, this.#pending.bytes);
+    if (this.isScarce || this.#records.isScarce) return this.#records.acceptance.toldCredit;
+    return this.#records.acceptance.creditOf(this.#pending.finishedInput, this.#pending.bytes);
   }
 
   /** What a checkpoint says about them; `state`: of a stateful model, after the last finished one. */
   appliedWith(state: Payload | undefined): AppliedInputs<Payload> {
     return {
-      finishedInput: this.#finishedInput,
+      finishedInput: this.#pending.finishedInput,
       isEndOfInput: this.isAllFinished,
       state,
       pending: this.#pending,
@@ -54,12 +53,9 @@ export class StreamInputs<Payload extends SizedPayload> {
     };
   }
 
-  noteFinished(sequence: number): void {
-    this.#finishedInput = sequence;
-  }
-
   /** Applies inputs in order, as far as there is room among the pending ones. */
   apply(): void {
+    if (this.#records.isScarce) return;
     const { pendingInputsMax, pendingBytesMax } = this.#config;
     const pending = this.#pending;
     for (let next = this.window.peek(); next !== undefined; next = this.window.peek()) {

@@ -4,6 +4,9 @@ import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
 import type { FlowCredit, LinkId } from './stream-machine-events.ts';
 
+/** Of links that have been sent nothing that counts: most streams are idle. */
+const none: number[] = [];
+
 export class StreamLink<Payload extends SizedPayload> {
   readonly id: LinkId;
   readonly isAcknowledging: boolean;
@@ -17,12 +20,13 @@ export class StreamLink<Payload extends SizedPayload> {
   #creditFrom: number;
   #bytesBefore: number;
   /** Bytes of the outputs sent after it. */
-  #sentBytes: number[] = [];
-  #sentBytesSum = 0;
+  #sentBytes = 0;
   /** The last output that the transport has taken, and the bytes of those sent after it. */
   #taken: number;
-  #unsentBytes: number[] = [];
-  #unsentBytesSum = 0;
+  #unsentBytes = 0;
+  /** The bytes of each output sent after one of the two, whichever is earlier; the first is at `#sizesHead`. */
+  #sizes: number[] = none;
+  #sizesHead = 0;
 
   constructor(
     id: LinkId,
@@ -54,20 +58,44 @@ export class StreamLink<Payload extends SizedPayload> {
   renew(output: number, credit: FlowCredit | undefined): void {
     if (credit !== undefined) this.#setCredit(output, credit);
     const handled = Math.min(output, this.#sent);
-    while (this.#creditFrom < handled) {
-      const bytes = this.#sentBytes.shift() as number;
-      this.#sentBytesSum -= bytes;
-      this.#bytesBefore += bytes;
-      this.#creditFrom += 1;
-    }
+    if (this.#creditFrom >= handled) return;
+    const bytes = this.#bytesBetween(this.#creditFrom, handled);
+    this.#sentBytes -= bytes;
+    this.#bytesBefore += bytes;
+    const sizesFrom = this.#sizesFrom;
+    this.#creditFrom = handled;
+    this.#forgetSizes(this.#sizesFrom - sizesFrom);
   }
 
   /** The transport has taken the outputs up to this one. */
   take(output: number): void {
-    while (this.#taken < Math.min(output, this.#sent)) {
-      this.#unsentBytesSum -= this.#unsentBytes.shift() as number;
-      this.#taken += 1;
-    }
+    const taken = Math.min(output, this.#sent);
+    if (this.#taken >= taken) return;
+    this.#unsentBytes -= this.#bytesBetween(this.#taken, taken);
+    const sizesFrom = this.#sizesFrom;
+    this.#taken = taken;
+    this.#forgetSizes(this.#sizesFrom - sizesFrom);
+  }
+
+  /** The output before the first whose bytes are known. */
+  get #sizesFrom(): number {
+    return Math.min(this.#creditFrom, this.#taken);
+  }
+
+  /** Bytes of the outputs after one and up to another. */
+  #bytesBetween(after: number, upTo: number): number {
+    const before = this.#sizesHead - this.#sizesFrom - 1;
+    let bytes = 0;
+    for (let output = after + 1; output <= upTo; output++) bytes += this.#sizes[before + output] as number;
+    return bytes;
+  }
+
+  #forgetSizes(count: number): void {
+    this.#sizesHead += count;
+    // Moving what is left costs less than once an output.
+    if (this.#sizesHead * 2 < this.#sizes.length) return;
+    this.#sizes = this.#sizesHead === this.#sizes.length ? none : this.#sizes.slice(this.#sizesHead);
+    this.#sizesHead = 0;
   }
 
   /** A credit that counts from an output before the current one may be older: it counts only if it allows more. */
@@ -84,14 +112,14 @@ export class StreamLink<Payload extends SizedPayload> {
     if (sequence > this.#outputs.durable || sequence > this.#creditFrom + this.#credit.messages) return undefined;
     const output = this.#outputs.take(sequence) as OutputEntry<Payload>;
     const bytes = output.payload?.byteLength ?? 0;
-    if (!this.#hasByteCredit(this.#sentBytesSum, bytes, this.#credit.bytes)) return undefined;
-    const unsent = this.#unsentBytes.length;
-    if (unsent >= unsentOutputsMax || (unsent > 0 && this.#unsentBytesSum + bytes > unsentBytesMax)) return undefined;
+    if (!this.#hasByteCredit(this.#sentBytes, bytes, this.#credit.bytes)) return undefined;
+    const unsent = this.#sent - this.#taken;
+    if (unsent >= unsentOutputsMax || (unsent > 0 && this.#unsentBytes + bytes > unsentBytesMax)) return undefined;
     this.#sent = sequence;
-    this.#unsentBytes.push(bytes);
-    this.#unsentBytesSum += bytes;
-    this.#sentBytes.push(bytes);
-    this.#sentBytesSum += bytes;
+    this.#unsentBytes += bytes;
+    this.#sentBytes += bytes;
+    if (this.#sizes === none) this.#sizes = [];
+    this.#sizes.push(bytes);
     return output;
   }
 

@@ -46,6 +46,10 @@ export interface StreamMachineConfig {
   /** A log is trimmed when what it could lose is more than what it has to keep, by at least this much. */
   readonly staleBytesMin: number;
   readonly staleEntriesMin: number;
+  /** The same as `staleBytesMin` while the journal is scarce. */
+  readonly scarceStaleBytesMin: number;
+  /** A stream that has work ends when the journal has been scarce for so long. */
+  readonly journalWaitMsMax: number;
   /** A stream without a client expires after this time; an ended one can be resumed for as long. */
   readonly resumeWindowMs: number;
   /** Deaths of workers that ran an input alone, after which it is refused. */
@@ -77,6 +81,8 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   checkpointMsMax: 1_000,
   staleBytesMin: 256 * 1024,
   staleEntriesMin: 256,
+  scarceStaleBytesMin: 4 * 1024,
+  journalWaitMsMax: 60_000,
   resumeWindowMs: 120_000,
   suspectDeathsMax: 2,
 });
@@ -104,6 +110,8 @@ export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>
   assert(config.checkpointInputsMax >= 1, 'checkpointInputsMax is at least 1');
   assert(config.checkpointMsMax > 0, 'checkpointMsMax is above 0');
   assert(config.staleEntriesMin >= 1, 'staleEntriesMin is at least 1');
+  assert(config.scarceStaleBytesMin >= 1, 'scarceStaleBytesMin is at least 1');
+  assert(config.journalWaitMsMax > 0, 'journalWaitMsMax is above 0');
   assert(config.resumeWindowMs > 0, 'resumeWindowMs is above 0');
   assert(config.suspectDeathsMax >= 1, 'suspectDeathsMax is at least 1');
   resolvedConfigs.add(config);

@@ -97,6 +97,11 @@ export type StreamMachineEvent<Payload> =
   | { readonly kind: 'model-lost'; readonly error: StreamError }
   /** Whether the owner of the stream holds about as much memory as it may: then the stream takes and makes less. */
   | { readonly kind: 'memory'; readonly isScarce: boolean }
+  /**
+   * Whether the owner of the stream has its share of the journal: then nothing is journaled but checkpoints that let the log be
+   * trimmed and an ending, and the stream waits.
+   */
+  | { readonly kind: 'journal'; readonly isScarce: boolean }
   /** This router is leaving. */
   | { readonly kind: 'draining' }
   /** The time asked for by `wake-at` has come, or any other. */

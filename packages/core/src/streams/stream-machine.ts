@@ -6,7 +6,8 @@
  */
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { LogAccount } from './log-account.ts';
-import { type RestoredStream, replayedOutputs, restoredStreamFrom } from './restored-stream.ts';
+import { MachineActions } from './machine-actions.ts';
+import { type RestoredStream, restoredStreamFrom } from './restored-stream.ts';
 import { StreamDelivery } from './stream-delivery.ts';
 import {
   type EndingEntry,
@@ -16,7 +17,7 @@ import {
   type StreamEntry,
   streamEntryOverheadBytes,
 } from './stream-entries.ts';
-import { notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
+import { noShareError, notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
 import { StreamInputs } from './stream-inputs.ts';
 import { resolveStreamMachineConfig, type StreamMachineConfig } from './stream-machine-config.ts';
 import type { ArrivedInput, LinkId, StreamMachineAction, StreamMachineEvent } from './stream-machine-events.ts';
@@ -44,7 +45,6 @@ export interface StreamMachineCounts {
 
 /** How long a stream that has ended stays in memory without a client: one that lost its connection comes back soon. */
 const endedStayMs = 1000;
-const nothingToDo: readonly never[] = Object.freeze([]);
 
 export class StreamMachine<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
@@ -54,15 +54,18 @@ export class StreamMachine<Payload extends SizedPayload> {
   readonly #steps: StreamSteps<Payload>;
   readonly #delivery: StreamDelivery<Payload>;
   readonly #wakeUp = new WakeUp();
-  #actions: StreamMachineAction<Payload>[] = [];
+  readonly #actions = new MachineActions<Payload>();
+  /** Since when it has work that the journal has no room for; Infinity: it does not wait for that. */
+  #heldBackSince = Number.POSITIVE_INFINITY;
   /** Events were recorded whose consequences are not decided yet. */
   #isBehind: boolean = false;
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
-  #nowMs: number;
   #ending: EndingEntry | undefined;
   #endingNumber = Number.POSITIVE_INFINITY;
   #isLeaving: boolean = false;
+  /** Its log was refused an entry: it takes the ending, and nothing else. */
+  #isFull: boolean = false;
   #isAbandoned: boolean = false;
   /** Why this machine does nothing more. */
   #over: StreamError | undefined;
@@ -76,32 +79,11 @@ export class StreamMachine<Payload extends SizedPayload> {
   ) {
     this.#config = config;
     this.#opening = stream.opening;
-    const act = (action: StreamMachineAction<Payload>): void => void this.#actions.push(action);
-    const records = new StreamRecords(config, stream, log, act);
-    this.#records = records;
-    this.#delivery = new StreamDelivery(config, records, act);
     this.#idleSince = nowMs;
-    this.#nowMs = nowMs;
-    const replayed = replayedOutputs(stream);
-    this.#steps = new StreamSteps(
-      config,
-      {
-        act,
-        room: () => this.#delivery.room,
-        give: (input, payload, isLast) => records.appendOutput(input, payload, isLast),
-        takeJournaled: (sequence) => records.outputs.take(sequence) ?? replayed?.get(sequence),
-        isSame,
-        noteFinished: (input) => {
-          this.#inputs.noteFinished(input.entry.sequence);
-          records.clock.noteFinished(this.#nowMs);
-          if (replayed === undefined) return;
-          for (let index = 0; index < input.outputs && replayed.size > 0; index++) {
-            replayed.delete(input.firstOutput + index);
-          }
-        },
-      },
-      stream.state,
-    );
+    const records = new StreamRecords(config, stream, log, this.#actions, nowMs);
+    this.#records = records;
+    this.#delivery = new StreamDelivery(config, records, this.#actions);
+    this.#steps = new StreamSteps({ config, records, client: this.#delivery, actions: this.#actions, isSame }, stream);
     this.#inputs = new StreamInputs(config, stream, records, this.#steps.pending);
     if (stream.ending === undefined) return;
     this.#ending = stream.ending;
@@ -143,7 +125,7 @@ export class StreamMachine<Payload extends SizedPayload> {
 
   /** Records what happened; what follows from it is decided in `takeActions`, once for all events before it. */
   handle(event: StreamMachineEvent<Payload>, nowMs: number): void {
-    this.#nowMs = nowMs;
+    this.#records.clock.nowMs = nowMs;
     // First, so that what has expired is over whether or not a timer has fired.
     this.#expire();
     if (this.#over === undefined) {
@@ -160,10 +142,7 @@ export class StreamMachine<Payload extends SizedPayload> {
       this.#isBehind = false;
       if (this.#over === undefined) this.#proceed();
     }
-    const taken = this.#actions;
-    if (taken.length === 0) return nothingToDo;
-    this.#actions = [];
-    return taken;
+    return this.#actions.take();
   }
 
   /** The highest input that is durable. */
@@ -209,7 +188,9 @@ export class StreamMachine<Payload extends SizedPayload> {
     const { window } = this.#inputs;
     const entries = window.inputs + pending.all.length + outputs.retainedCount;
     const payloads = window.bytes + pending.bytes + outputs.retainedBytes + (state?.byteLength ?? 0);
-    return payloads + entries * streamEntryOverheadBytes;
+    // Otherwise they wait for a moment only.
+    const held = this.#records.isScarce ? this.#steps.heldBytes : 0;
+    return payloads + held + entries * streamEntryOverheadBytes;
   }
 
   counts(): StreamMachineCounts {
@@ -273,6 +254,9 @@ export class StreamMachine<Payload extends SizedPayload> {
         this.#inputs.isScarce = event.isScarce;
         this.#delivery.isScarce = event.isScarce;
         break;
+      case 'journal':
+        this.#records.isScarce = event.isScarce;
+        break;
       case 'draining':
         this.#leave();
         break;
@@ -282,6 +266,10 @@ export class StreamMachine<Payload extends SizedPayload> {
         if (this.#nowMs >= this.#parkAt) this.#park();
         break;
     }
+  }
+
+  get #nowMs(): number {
+    return this.#records.clock.nowMs;
   }
 
   /** A link that was superseded or closed is not heard any more. */
@@ -312,8 +300,15 @@ export class StreamMachine<Payload extends SizedPayload> {
     if (this.#isWorking && this.#inputs.isAllFinished) this.#end('done', undefined);
     if (this.#delivery.pump(this.#inputs.credit, this.ending)) this.#idleSince = this.#nowMs;
     if (this.#isLeaving && this.#records.isAllCommitted) this.#stop(streamErrors.draining);
+    if (!this.#isHeldBack) this.#heldBackSince = Number.POSITIVE_INFINITY;
+    else if (this.#heldBackSince === Number.POSITIVE_INFINITY) this.#heldBackSince = this.#nowMs;
     if (this.#over === undefined) this.#expire();
     if (this.#over === undefined) this.#askToWake();
+  }
+
+  get #isHeldBack(): boolean {
+    if (!this.#records.isScarce || !this.#isWorking) return false;
+    return this.#inputs.window.peek() !== undefined || this.hasUnanswered;
   }
 
   #work(): void {
@@ -321,7 +316,7 @@ export class StreamMachine<Payload extends SizedPayload> {
     this.#failIf(this.#steps.settle());
     if (this.#ending !== undefined) return;
     this.#steps.begin();
-    this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state), this.#nowMs);
+    this.#records.checkpointIfDue(this.#inputs.appliedWith(this.#steps.state));
   }
 
   #commit(number: number): void {
@@ -333,15 +328,19 @@ export class StreamMachine<Payload extends SizedPayload> {
   #refused(reason: 'full' | 'fenced' | 'unavailable', number: number): void {
     // Refusals of entries that were taken back follow the first one.
     if (number !== this.#records.committed + 1 && reason === 'full') return;
-    if (reason !== 'full' || this.#isLeaving || this.#ending?.error === streamErrors.full) {
+    if (reason !== 'full' || this.#isLeaving || this.#isFull) {
       this.#stop(
         reason === 'full' ? streamErrors.full : reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable,
       );
       return;
     }
+    // Of a stream that was done, outputs are lost now; other endings stay what they are.
+    const before = this.#ending?.outcome === 'done' ? undefined : this.#ending;
     this.#records.rollBack();
     this.#ending = undefined;
-    this.#end('failed', streamErrors.full);
+    this.#isFull = true;
+    if (before === undefined) this.#end('failed', streamErrors.full);
+    else this.#end(before.outcome, before.error);
   }
 
   #end(outcome: EndingOutcome, error: StreamError | undefined): void {
@@ -380,6 +379,7 @@ export class StreamMachine<Payload extends SizedPayload> {
         this.#isAbandoned = true;
         this.#end('expired', notResumedError(this.#config.resumeWindowMs));
       } else if (this.#nowMs >= this.#steps.pending.deadlineAt) this.#end('failed', streamErrors.deadline);
+      else if (this.#nowMs >= this.#waitsUntil) this.#end('failed', noShareError(this.#config.journalWaitMsMax));
     } else if (this.ending !== undefined && this.#nowMs >= this.#opening.expiresAt) {
       this.#over = streamErrors.removed;
       this.#delivery.close(streamErrors.expired);
@@ -404,18 +404,30 @@ export class StreamMachine<Payload extends SizedPayload> {
     return this.#delivery.isAttached ? Number.POSITIVE_INFINITY : this.#idleSince + this.#config.resumeWindowMs;
   }
 
+  get #waitsUntil(): number {
+    return this.#heldBackSince + this.#config.journalWaitMsMax;
+  }
+
   #askToWake(): void {
     // Until the ending is durable nothing else can become due, and a router that leaves waits for the journal only.
     const isOpen = !this.#isLeaving && (this.#ending === undefined || this.ending !== undefined);
     let dueAt = isOpen ? Math.min(this.#opening.expiresAt, this.#parkAt) : Number.POSITIVE_INFINITY;
     if (this.#isWorking) {
-      dueAt = Math.min(dueAt, this.resumableUntil, this.#checkpointAt, this.#steps.pending.deadlineAt);
+      dueAt = Math.min(
+        dueAt,
+        this.resumableUntil,
+        this.#checkpointAt,
+        this.#steps.pending.deadlineAt,
+        this.#waitsUntil,
+      );
     }
     const wakeAt = this.#wakeUp.takeTime(dueAt, this.#nowMs);
     if (wakeAt !== undefined) this.#actions.push({ kind: 'wake-at', at: wakeAt });
   }
 
   get #checkpointAt(): number {
-    return this.#steps.pending.isReplaying ? Number.POSITIVE_INFINITY : this.#records.clock.dueAt;
+    return this.#steps.pending.isReplaying || this.#records.isScarce
+      ? Number.POSITIVE_INFINITY
+      : this.#records.clock.dueAt;
   }
 }

@@ -2,9 +2,10 @@
 import { CheckpointClock } from './checkpoint-clock.ts';
 import { InputAcceptance } from './input-acceptance.ts';
 import type { LogAccount } from './log-account.ts';
+import type { MachineActions } from './machine-actions.ts';
 import { OutputLog } from './output-log.ts';
-import type { PendingInputs } from './pending-inputs.ts';
-import type { RestoredStream } from './restored-stream.ts';
+import type { PendingInputs, UnansweredInput } from './pending-inputs.ts';
+import { type RestoredStream, replayedOutputs } from './restored-stream.ts';
 import {
   type CheckpointEntry,
   type InputEntry,
@@ -15,7 +16,6 @@ import {
   streamEntryOverheadBytes,
 } from './stream-entries.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
-import type { StreamMachineAction } from './stream-machine-events.ts';
 
 /** What a checkpoint says that the records do not know themselves. */
 export interface AppliedInputs<Payload extends SizedPayload> {
@@ -31,22 +31,31 @@ export class StreamRecords<Payload extends SizedPayload> {
   readonly acceptance: InputAcceptance;
   readonly outputs: OutputLog<Payload>;
   readonly clock: CheckpointClock;
+  /** The journal has little room for the stream. */
+  isScarce: boolean = false;
   readonly #opening: OpeningEntry<Payload>;
+  /** Remembered: the caller may encode the payload whenever it is asked for. */
+  readonly #openingBytes: number;
   readonly #log: LogAccount<Payload>;
-  readonly #act: (action: StreamMachineAction<Payload>) => void;
+  readonly #actions: MachineActions<Payload>;
+  /** Journaled outputs that are not kept and that inputs give again. */
+  readonly #replayed: Map<number, OutputEntry<Payload>> | undefined;
 
   constructor(
     config: StreamMachineConfig,
     stream: RestoredStream<Payload>,
     log: LogAccount<Payload>,
-    act: (action: StreamMachineAction<Payload>) => void,
+    actions: MachineActions<Payload>,
+    nowMs: number,
   ) {
     this.acceptance = new InputAcceptance(config, stream.pending.at(-1)?.entry.sequence ?? stream.finishedInput);
     this.outputs = new OutputLog(stream.retained, stream.outputs, stream.acknowledgedOutput);
-    this.clock = new CheckpointClock(config);
+    this.clock = new CheckpointClock(config, nowMs);
     this.#opening = stream.opening;
+    this.#openingBytes = stream.opening.payload.byteLength;
     this.#log = log;
-    this.#act = act;
+    this.#actions = actions;
+    this.#replayed = replayedOutputs(stream);
   }
 
   /** Number of the last entry that is durable. */
@@ -69,7 +78,7 @@ export class StreamRecords<Payload extends SizedPayload> {
   /** Appends the entry; its number. */
   append(entry: StreamEntry<Payload>): number {
     const number = this.#log.add(entry);
-    this.#act({ kind: 'append', number, entry });
+    this.#actions.push({ kind: 'append', number, entry });
     return number;
   }
 
@@ -85,9 +94,22 @@ export class StreamRecords<Payload extends SizedPayload> {
     return output.sequence;
   }
 
+  /** The output of this number as it was journaled, if that is still known. */
+  takeJournaled(sequence: number): OutputEntry<Payload> | undefined {
+    return this.outputs.take(sequence) ?? this.#replayed?.get(sequence);
+  }
+
+  /** The oldest input is completely answered. */
+  noteFinished({ firstOutput, outputs }: UnansweredInput<Payload>): void {
+    this.clock.noteFinished();
+    const replayed = this.#replayed;
+    if (replayed === undefined) return;
+    for (let index = 0; index < outputs && replayed.size > 0; index++) replayed.delete(firstOutput + index);
+  }
+
   commit(number: number): void {
     const trim = this.#log.commit(number);
-    if (trim !== undefined) this.#act(trim);
+    if (trim !== undefined) this.#actions.push(trim);
     this.acceptance.commit(this.#log.committed);
     this.outputs.commit(this.#log.committed);
   }
@@ -99,8 +121,9 @@ export class StreamRecords<Payload extends SizedPayload> {
     this.outputs.rollBack();
   }
 
-  checkpointIfDue(applied: AppliedInputs<Payload>, nowMs: number): void {
-    if (this.clock.isDue(nowMs) || this.#isStale(applied)) this.checkpoint(applied);
+  checkpointIfDue(applied: AppliedInputs<Payload>): void {
+    const isDue = this.clock.isDue && !this.isScarce;
+    if (isDue || this.#isStale(applied)) this.checkpoint(applied);
   }
 
   /** A checkpoint counts the outputs of one unfinished input, so there is none while answered inputs are run again. */
@@ -127,8 +150,8 @@ export class StreamRecords<Payload extends SizedPayload> {
   /** The log has grown to more than twice what a trim would leave of it. */
   #isStale({ pending, state }: AppliedInputs<Payload>): boolean {
     const entries = 2 + this.outputs.retainedCount + pending.all.length;
-    const fixedBytes = (state?.byteLength ?? 0) + this.#opening.payload.byteLength;
+    const fixedBytes = (state?.byteLength ?? 0) + this.#openingBytes;
     const bytes = fixedBytes + this.outputs.retainedBytes + pending.bytes + entries * streamEntryOverheadBytes;
-    return this.#log.isStale(bytes, entries);
+    return this.#log.isStale(bytes, entries, this.isScarce);
   }
 }

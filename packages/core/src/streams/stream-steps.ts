@@ -3,37 +3,43 @@
  * Outputs leave in the order of the inputs. An input that is run again gives its journaled outputs again; they are
  * compared and skipped.
  */
+import type { MachineActions } from './machine-actions.ts';
 import { PendingInputs, type UnansweredInput } from './pending-inputs.ts';
+import type { RestoredStream } from './restored-stream.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
-import type { StreamMachineAction, StreamMachineEvent, StreamStepId } from './stream-machine-events.ts';
+import type { StreamMachineEvent, StreamStepId } from './stream-machine-events.ts';
+import type { StreamRecords } from './stream-records.ts';
 
 /** What steps need of the stream. */
-export interface StepSurroundings<Payload> {
-  act(action: StreamMachineAction<Payload>): void;
-  /** Outputs that may be made now, beyond those that are numbered. */
-  room(): number;
-  /** Numbers the output and has it journaled; its sequence. */
-  give(input: number, payload: Payload | undefined, isLast: boolean): number;
-  /** The output of this number as it was journaled, if that is still known. */
-  takeJournaled(sequence: number): OutputEntry<Payload> | undefined;
-  isSame(journaled: Payload, again: Payload): boolean;
-  /** The oldest input is completely answered. */
-  noteFinished(input: UnansweredInput<Payload>): void;
+export interface StepSurroundings<Payload extends SizedPayload> {
+  readonly config: StreamMachineConfig;
+  readonly records: StreamRecords<Payload>;
+  readonly actions: MachineActions<Payload>;
+  /** `room`: outputs that may be made now, beyond those that are numbered. */
+  readonly client: { readonly room: number };
+  readonly isSame: (journaled: Payload, again: Payload) => boolean;
 }
 
 export class StreamSteps<Payload extends SizedPayload> {
-  readonly pending = new PendingInputs<Payload>();
+  readonly pending: PendingInputs<Payload>;
   readonly #config: StreamMachineConfig;
-  readonly #surroundings: StepSurroundings<Payload>;
+  readonly #records: StreamRecords<Payload>;
+  readonly #actions: MachineActions<Payload>;
+  readonly #client: StepSurroundings<Payload>['client'];
+  readonly #isSame: StepSurroundings<Payload>['isSame'];
   /** Of a stateful model, after the last finished input. */
   #state: Payload | undefined;
   #stepCount = 0;
 
-  constructor(config: StreamMachineConfig, surroundings: StepSurroundings<Payload>, state: Payload | undefined) {
-    this.#config = config;
-    this.#surroundings = surroundings;
+  constructor(surroundings: StepSurroundings<Payload>, { finishedInput, state }: RestoredStream<Payload>) {
+    this.pending = new PendingInputs(finishedInput);
+    this.#config = surroundings.config;
+    this.#records = surroundings.records;
+    this.#actions = surroundings.actions;
+    this.#client = surroundings.client;
+    this.#isSame = surroundings.isSame;
     this.#state = state;
   }
 
@@ -48,9 +54,16 @@ export class StreamSteps<Payload extends SizedPayload> {
     return count;
   }
 
+  /** Payloads of outputs that wait to be given. */
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const { held } of this.pending.all) for (const { payload } of held) bytes += payload?.byteLength ?? 0;
+    return bytes;
+  }
+
   /** Begins steps as far as the client has room for outputs. */
   begin(): void {
-    const room = this.#surroundings.room();
+    const room = this.#client.room;
     const stepsMax = this.#config.model === 'independent' ? this.#config.stepsMax : 1;
     let left = room;
     const inputs = this.pending.all;
@@ -70,8 +83,10 @@ export class StreamSteps<Payload extends SizedPayload> {
   takeOutput(event: StreamMachineEvent<Payload> & { kind: 'step-output' }): StreamError | undefined {
     const input = this.pending.take(event.step);
     if (input === undefined || input.isClosed) return undefined;
-    if (this.#config.model === 'decoupled') return this.#give(input, event.payload, event.isLast);
-    input.held.push({ payload: event.payload, isLast: false });
+    const isDecoupled = this.#config.model === 'decoupled';
+    if (isDecoupled && input.held.length === 0 && !this.#records.isScarce)
+      return this.#give(input, event.payload, event.isLast);
+    input.held.push({ payload: event.payload, isLast: isDecoupled && event.isLast });
     return undefined;
   }
 
@@ -86,14 +101,20 @@ export class StreamSteps<Payload extends SizedPayload> {
 
   /** Answers the oldest inputs as far as their steps are done. */
   settle(): StreamError | undefined {
+    const isHeldBack = this.#records.isScarce;
+    if (!isHeldBack && this.#config.model === 'decoupled') {
+      const error = this.#giveHeld();
+      if (error !== undefined) return error;
+    }
     for (let head = this.pending.head; head?.isDone === true; head = this.pending.head) {
+      if (isHeldBack && !head.isAnswered && head.entry.payload !== undefined) return undefined;
       // A dropped input gets an output as well, although no step had to wait for room.
-      if (head.entry.isDropped && !head.isAnswered && this.#surroundings.room() < 1) return undefined;
+      if (head.entry.isDropped && !head.isAnswered && this.#client.room < 1) return undefined;
       const error = this.#answer(head);
       if (error !== undefined) return error;
       if (head.entry.payload !== undefined && !head.entry.isDropped) this.#state = head.state;
-      this.pending.removeHead();
-      this.#surroundings.noteFinished(head);
+      this.pending.finishHead();
+      this.#records.noteFinished(head);
     }
     return undefined;
   }
@@ -120,7 +141,7 @@ export class StreamSteps<Payload extends SizedPayload> {
 
   cancelAll(): void {
     for (const { step } of this.pending.all) {
-      if (step !== undefined) this.#surroundings.act({ kind: 'cancel-step', step });
+      if (step !== undefined) this.#actions.push({ kind: 'cancel-step', step });
     }
     this.pending.clear();
   }
@@ -129,7 +150,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     this.#stepCount += 1;
     input.step = this.#stepCount;
     input.outputsMax = this.#outputsMaxOf(input, room);
-    this.#surroundings.act({
+    this.#actions.push({
       kind: 'run',
       step: input.step,
       input: input.entry,
@@ -149,7 +170,7 @@ export class StreamSteps<Payload extends SizedPayload> {
     const used = Math.max(head.given, head.outputs);
     if (outputsMax <= head.outputsMax || (head.outputsMax - used) * 2 > this.#aheadMaxOf(head)) return;
     head.outputsMax = outputsMax;
-    this.#surroundings.act({ kind: 'grant', step: head.step, outputsMax });
+    this.#actions.push({ kind: 'grant', step: head.step, outputsMax });
   }
 
   #outputsMaxOf(input: UnansweredInput<Payload>, room: number): number {
@@ -162,6 +183,19 @@ export class StreamSteps<Payload extends SizedPayload> {
     // Nothing is known of outputs before the first.
     const fitting = outputBytesMax === 0 ? 0 : Math.floor(outputsAheadBytes / outputBytesMax);
     return Math.min(outputsAheadMax, Math.max(outputsAheadMin, fitting));
+  }
+
+  /** Outputs of a decoupled step that came while the journal was scarce. */
+  #giveHeld(): StreamError | undefined {
+    const head = this.pending.head;
+    if (head === undefined || head.held.length === 0) return undefined;
+    const { held } = head;
+    head.held = [];
+    for (const { payload, isLast } of held) {
+      const error = this.#give(head, payload, isLast);
+      if (error !== undefined) return error;
+    }
+    return undefined;
   }
 
   #answer(input: UnansweredInput<Payload>): StreamError | undefined {
@@ -182,18 +216,18 @@ export class StreamSteps<Payload extends SizedPayload> {
     if (payload !== undefined && payload.byteLength > input.outputBytesMax) input.outputBytesMax = payload.byteLength;
     if (input.given > input.outputs) {
       if (input.isAnswered) return this.#diverged(input, input.given);
-      input.noteOutput(this.#surroundings.give(input.entry.sequence, payload, isLast), isLast);
+      input.noteOutput(this.#records.appendOutput(input.entry.sequence, payload, isLast), isLast);
       return undefined;
     }
-    const journaled = this.#surroundings.takeJournaled(input.firstOutput + input.given - 1);
-    const isSame = journaled === undefined || this.#isSame(journaled, payload, isLast);
-    return isSame ? undefined : this.#diverged(input, input.given);
+    const journaled = this.#records.takeJournaled(input.firstOutput + input.given - 1);
+    const isGivenAgain = journaled === undefined || this.#isGivenAgain(journaled, payload, isLast);
+    return isGivenAgain ? undefined : this.#diverged(input, input.given);
   }
 
-  #isSame(journaled: OutputEntry<Payload>, payload: Payload | undefined, isLast: boolean): boolean {
+  #isGivenAgain(journaled: OutputEntry<Payload>, payload: Payload | undefined, isLast: boolean): boolean {
     if (journaled.isLast !== isLast) return false;
     if (journaled.payload === undefined || payload === undefined) return journaled.payload === payload;
-    return this.#surroundings.isSame(journaled.payload, payload);
+    return this.#isSame(journaled.payload, payload);
   }
 
   #diverged({ entry, firstOutput }: UnansweredInput<Payload>, index: number): StreamError {

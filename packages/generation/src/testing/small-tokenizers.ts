@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 export function storytellerJson(): string {
-  const url = new URL('../../../../models/storyteller_tensors/tokenizer.json', import.meta.url);
+  const url = new URL('../../../../models/storyteller/1/tokenizer.json', import.meta.url);
   return readFileSync(url, 'utf8');
 }
 

@@ -1,5 +1,5 @@
 /** Decodes a chunked body (RFC 9112, 7.1) strictly, passing its data on without copying. */
-import { tokenBytes } from '../wire/header-field.ts';
+import { tokenBytes } from '@millrace/http2';
 
 const carriageReturn = 13;
 const lineFeed = 10;

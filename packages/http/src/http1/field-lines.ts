@@ -2,9 +2,8 @@
  * Reads field lines of a head or of trailers (RFC 9112, 5) strictly: whatever two parsers could read differently is
  * refused.
  */
-import { hpackEntryOverheadBytes } from '../hpack/decoder-table.ts';
+import { fieldKindOf, HeaderField, hpackEntryOverheadBytes, tokenBytes } from '@millrace/http2';
 import type { HttpLimits } from '../wire/config.ts';
-import { fieldKindOf, HeaderField, tokenBytes } from '../wire/header-field.ts';
 import { Http1Refusal } from './refusal.ts';
 
 const carriageReturn = 13;

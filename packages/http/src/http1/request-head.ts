@@ -1,9 +1,9 @@
 /** The head of an HTTP/1.1 request (RFC 9112, 3 and 6): its target, how its body is framed, or why it is refused. */
+
+import { fieldKind, type HeaderField, isAuthority, tokenBytes } from '@millrace/http2';
 import type { HttpLimits } from '../wire/config.ts';
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { FieldList } from '../wire/field-list.ts';
-import { fieldKind, type HeaderField, tokenBytes } from '../wire/header-field.ts';
-import { isAuthority } from '../wire/request-target.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 import { readFieldLines } from './field-lines.ts';
 import { Http1Refusal } from './refusal.ts';

@@ -1,8 +1,9 @@
 /** The reading half of an HTTP/1.1 connection: parses bytes into heads, bodies and trailers, one request at a time. */
+
+import { fieldKind, type HeaderField } from '@millrace/http2';
 import { unpinned } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
-import { fieldKind, type HeaderField } from '../wire/header-field.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import { readFieldLines } from './field-lines.ts';
 import { LineBuffer, type LineResult } from './line-buffer.ts';

@@ -1,5 +1,5 @@
+import { isTransportField, mustBeSendable } from '@millrace/http2';
 import type { HeaderList } from '../exchange.ts';
-import { isTransportField, mustBeSendable } from '../wire/header-field.ts';
 import { copiedBytesMax } from '../wire/output.ts';
 import { statusTexts } from './refusal.ts';
 

@@ -1,9 +1,9 @@
+import { errorCode } from '@millrace/http2';
+import { data, getFields, headers, postFields } from '@millrace/http2/testing';
 import { describe, expect, test } from 'vitest';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
-import { errorCode } from './frames.ts';
 import { converseHttp2, listener, measure } from './testing/conversation.ts';
-import { data, getFields, headers, postFields } from './testing/frame-tools.ts';
 
 /** Grants this much beside what every request takes. */
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>

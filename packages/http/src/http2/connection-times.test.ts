@@ -1,10 +1,4 @@
-import { describe, expect, test } from 'vitest';
-import { MemoryHost } from '../wire/testing/memory-host.ts';
-import { MemoryTransport } from '../wire/testing/memory-transport.ts';
-import type { WireExchange } from '../wire/wire-exchange.ts';
-import { Http2Connection } from './connection.ts';
-import { clientPreface, errorCode, frameFlag, frameType, settingId, streamIdMax } from './frames.ts';
-import { converseHttp2, listener, measure } from './testing/conversation.ts';
+import { clientPreface, errorCode, frameFlag, frameType, settingId, streamIdMax } from '@millrace/http2';
 import {
   data,
   type Fields,
@@ -16,7 +10,13 @@ import {
   postFields,
   settings,
   windowUpdate,
-} from './testing/frame-tools.ts';
+} from '@millrace/http2/testing';
+import { describe, expect, test } from 'vitest';
+import { MemoryHost } from '../wire/testing/memory-host.ts';
+import { MemoryTransport } from '../wire/testing/memory-transport.ts';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { Http2Connection } from './connection.ts';
+import { converseHttp2, listener, measure } from './testing/conversation.ts';
 
 const calm = errorCode.enhanceYourCalm;
 

@@ -1,9 +1,10 @@
 /** Everything about a connection that depends on time, checked once a second: one wheel entry and a few timestamps. */
+
+import { errorCode } from '@millrace/http2';
 import { checkMsMax, checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { isTooLittle, ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
-import { errorCode } from './frames.ts';
 import type { Http2Stream } from './stream.ts';
 
 export class ConnectionTimes extends WheelEntry {

@@ -2,13 +2,13 @@
  * Budget: a small unary request, from its bytes to the bytes of its answer and without a socket, costs at most ten
  * times what JSON.parse takes for a line of similar size. (The socket's system calls cost several times as much again.)
  */
+
+import { frameFlag, frameType, HpackEncoder } from '@millrace/http2';
+import { data, frame, hello, literalBlock, windowUpdate } from '@millrace/http2/testing';
 import { bench, describe } from 'vitest';
-import { HpackEncoder } from '../hpack/encoder.ts';
 import { MemoryHost } from '../wire/testing/memory-host.ts';
 import type { Transport } from '../wire/transport.ts';
 import { Http2Connection } from './connection.ts';
-import { frameFlag, frameType } from './frames.ts';
-import { data, frame, hello, literalBlock, windowUpdate } from './testing/frame-tools.ts';
 
 const requestsPerTurn = 32;
 

@@ -1,10 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
-import { MemoryHost } from '../wire/testing/memory-host.ts';
-import { MemoryTransport } from '../wire/testing/memory-transport.ts';
-import type { WireExchange } from '../wire/wire-exchange.ts';
-import { Http2Connection } from './connection.ts';
-import { errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
-import { converseHttp2, listener, measure } from './testing/conversation.ts';
+import { errorCode, frameFlag, frameType, streamIdMax } from '@millrace/http2';
 import {
   data,
   type Fields,
@@ -15,7 +9,13 @@ import {
   postFields,
   reset,
   windowUpdate,
-} from './testing/frame-tools.ts';
+} from '@millrace/http2/testing';
+import { describe, expect, test, vi } from 'vitest';
+import { MemoryHost } from '../wire/testing/memory-host.ts';
+import { MemoryTransport } from '../wire/testing/memory-transport.ts';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { Http2Connection } from './connection.ts';
+import { converseHttp2, listener, measure } from './testing/conversation.ts';
 
 describe('requests and answers', () => {
   test('our preface announces the limits', () => {

@@ -2,7 +2,25 @@
  * The server's end of an HTTP/2 connection (RFC 9113): bytes in by `receive`, bytes out through the transport, each
  * request to the host's handler as an `Http2Stream`. It has no socket and no timer of its own.
  */
+
+import {
+  clientPreface,
+  errorCode,
+  type FrameSink,
+  frameFlag,
+  frameType,
+  type Http2ErrorCode,
+  Http2FrameReader,
+  sendGoaway,
+  sendPing,
+  sendReset,
+  sendSettings,
+  sendWindowUpdate,
+  settingId,
+  streamIdMax,
+} from '@millrace/http2';
 import type { Peer } from '../exchange.ts';
+import type { HttpLimits } from '../wire/config.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
@@ -12,10 +30,7 @@ import type { Connection, Transport } from '../wire/transport.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { ConnectionTimes } from './connection-times.ts';
-import { sendGoaway, sendPing, sendReset, sendSettings, sendWindowUpdate } from './control-frames.ts';
 import { ControlReceiver } from './control-receiver.ts';
-import { type FrameSink, Http2FrameReader } from './frame-reader.ts';
-import { clientPreface, errorCode, frameFlag, frameType, type Http2ErrorCode, streamIdMax } from './frames.ts';
 import { RequestReceiver } from './request-receiver.ts';
 import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
@@ -71,7 +86,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.#control = new ControlReceiver(this);
     this.#reader = new Http2FrameReader(this);
     this.times = new ConnectionTimes(this);
-    sendSettings(this.sender.output, limits);
+    sendSettings(this.sender.output, settingsOf(limits), limits.connectionWindowBytes);
   }
 
   get isInputHeld(): boolean {
@@ -382,4 +397,14 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     else if (type === frameType.continuation) this.receiver.continuation(flags, bytes, start, end);
     else this.#control.receive(type, flags, streamId, bytes, start, end);
   }
+}
+
+/** What the server announces. */
+function settingsOf(limits: HttpLimits): readonly (readonly [id: number, value: number])[] {
+  return [
+    [settingId.maxConcurrentStreams, limits.streamsMax],
+    [settingId.initialWindowSize, limits.streamWindowBytes],
+    [settingId.maxFrameSize, limits.frameBytesMax],
+    [settingId.maxHeaderListSize, limits.headerListBytesMax],
+  ];
 }

@@ -1,9 +1,17 @@
 /**
  * Receives frames about the connection or its streams that carry no request: SETTINGS, PING, windows, resets, GOAWAY.
  */
+
+import {
+  errorCode,
+  frameFlag,
+  frameType,
+  readUint32BigEndian,
+  sendPing,
+  sendSettingsAck,
+  windowBytesMax,
+} from '@millrace/http2';
 import type { Http2Connection } from './connection.ts';
-import { sendPing, sendSettingsAck } from './control-frames.ts';
-import { errorCode, frameFlag, frameType, readUint32BigEndian, windowBytesMax } from './frames.ts';
 
 /** A stream that the client resets sooner than this counts towards the limit of resets. */
 const prematureMs = 1000;

@@ -1,7 +1,4 @@
-import { describe, expect, test } from 'vitest';
-import type { WireExchange } from '../wire/wire-exchange.ts';
-import { errorCode, settingId } from './frames.ts';
-import { converseHttp2, listener } from './testing/conversation.ts';
+import { errorCode, settingId } from '@millrace/http2';
 import {
   data,
   type Fields,
@@ -11,7 +8,10 @@ import {
   reset,
   settings,
   windowUpdate,
-} from './testing/frame-tools.ts';
+} from '@millrace/http2/testing';
+import { describe, expect, test } from 'vitest';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { converseHttp2, listener } from './testing/conversation.ts';
 
 describe('flow control', () => {
   test('a body is sent as far as the windows allow, and continues as they open', () => {

@@ -1,17 +1,8 @@
+import { errorCode, frameFlag, frameType, streamIdMax } from '@millrace/http2';
+import { data, type Fields, frame, getFields, headers, literalBlock, postFields, reset } from '@millrace/http2/testing';
 import { describe, expect, test } from 'vitest';
 import type { WireExchange } from '../wire/wire-exchange.ts';
-import { errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
 import { converseHttp2, measure } from './testing/conversation.ts';
-import {
-  data,
-  type Fields,
-  frame,
-  getFields,
-  headers,
-  literalBlock,
-  postFields,
-  reset,
-} from './testing/frame-tools.ts';
 
 describe('limits', () => {
   test('a list over headerListBytesMax is answered with 431, and the next request served', () => {

@@ -1,7 +1,7 @@
+import { errorCode } from '@millrace/http2';
+import { data, type Fields, getFields, headers, postFields } from '@millrace/http2/testing';
 import { describe, expect, test } from 'vitest';
-import { errorCode } from './frames.ts';
 import { converseHttp2, measure } from './testing/conversation.ts';
-import { data, type Fields, getFields, headers, postFields } from './testing/frame-tools.ts';
 
 describe('malformed requests are stream errors', () => {
   const cases: readonly (readonly [string, Fields])[] = [

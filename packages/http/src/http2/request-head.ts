@@ -1,8 +1,8 @@
 /** Makes a request of a decoded header block, or says why it is malformed (RFC 9113, 8.2 and 8.3). */
 
+import { fieldKind, type HeaderField } from '@millrace/http2';
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { FieldList } from '../wire/field-list.ts';
-import { fieldKind, type HeaderField } from '../wire/header-field.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 
 /** The request, or undefined when the block is malformed: a stream error. */

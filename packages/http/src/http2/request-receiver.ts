@@ -3,13 +3,19 @@
  * windows.
  */
 
-import { HpackDecoder } from '../hpack/decoder.ts';
+import {
+  errorCode,
+  frameFlag,
+  HeaderBlock,
+  type HeaderField,
+  HpackDecoder,
+  type Http2ErrorCode,
+  readUint32BigEndian,
+  streamIdMax,
+} from '@millrace/http2';
 import { FieldList, noFields } from '../wire/field-list.ts';
-import type { HeaderField } from '../wire/header-field.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import type { Http2Connection } from './connection.ts';
-import { errorCode, frameFlag, type Http2ErrorCode, readUint32BigEndian, streamIdMax } from './frames.ts';
-import { HeaderBlock } from './header-block.ts';
 import { areTrailers, requestHeadFrom } from './request-head.ts';
 import { Http2Stream } from './stream.ts';
 

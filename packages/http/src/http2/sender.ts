@@ -2,14 +2,21 @@
  * The sending half of a connection: frames into the output, response bodies under flow control. What a stream writes
  * waits until the end of the tick and is sent in frames as full as the windows allow, one frame per stream in turn.
  */
+
+import {
+  frameFlag,
+  frameType,
+  HpackEncoder,
+  http2FrameHeaderBytes,
+  PeerSettings,
+  windowBytesDefault,
+  writeFrameHeader,
+} from '@millrace/http2';
 import type { HeaderList } from '../exchange.ts';
-import { HpackEncoder } from '../hpack/encoder.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
 import { copiedBytesMax, type Output } from '../wire/output.ts';
 import type { TokenBucket } from '../wire/token-bucket.ts';
 import type { AnswerBody } from '../wire/wire-exchange.ts';
-import { frameFlag, frameType, http2FrameHeaderBytes, windowBytesDefault, writeFrameHeader } from './frames.ts';
-import { PeerSettings } from './peer-settings.ts';
 import type { Http2Stream } from './stream.ts';
 import { StreamQueue } from './stream-queue.ts';
 

@@ -1,7 +1,7 @@
+import { errorCode } from '@millrace/http2';
 import type { HeaderList } from '../exchange.ts';
 import { type AnswerBody, type RequestHead, WireExchange } from '../wire/wire-exchange.ts';
 import type { Http2Connection } from './connection.ts';
-import { errorCode } from './frames.ts';
 
 /** What waits to be sent: pieces, and after a piece the callback that releases its memory. */
 type PendingItem = Uint8Array | (() => void);

@@ -2,11 +2,11 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { errorCode, frameType, readUint32BigEndian } from '@millrace/http2';
+import { framesFrom, getFields, headers, hello, reset, settings, windowUpdate } from '@millrace/http2/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpServer } from '../exchange.ts';
-import { errorCode, frameType, readUint32BigEndian } from '../http2/frames.ts';
 import { floods, repeatedFrames, streamAt } from '../http2/testing/floods.ts';
-import { framesFrom, getFields, headers, hello, reset, settings, windowUpdate } from '../http2/testing/frame-tools.ts';
 import { type HttpServerOptions, serveHttp } from './serve.ts';
 
 /** What an attack may make the process hold beyond what it held before. */

@@ -1,5 +1,5 @@
+import type { HeaderField } from '@millrace/http2';
 import type { HeaderFields } from '../exchange.ts';
-import type { HeaderField } from './header-field.ts';
 
 /** Fields in order of arrival; lookup is a linear scan, which for the dozen of a request beats building an index. */
 export class FieldList implements HeaderFields {

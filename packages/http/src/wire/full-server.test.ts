@@ -1,10 +1,10 @@
 /** Servers at the limits of their connections, over real sockets. */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { errorCode, frameType, readUint32BigEndian } from '@millrace/http2';
+import { framesFrom, getFields, headers, hello } from '@millrace/http2/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpResponse, HttpServer, Peer } from '../exchange.ts';
-import { errorCode, frameType, readUint32BigEndian } from '../http2/frames.ts';
-import { framesFrom, getFields, headers, hello } from '../http2/testing/frame-tools.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { AddressRanges } from './address-ranges.ts';
 import { resolveHttpLimits } from './config.ts';

@@ -1,7 +1,7 @@
+import { clientPreface } from '@millrace/http2';
 import { expect, test } from 'vitest';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
-import { clientPreface } from '../http2/frames.ts';
 import { lateBytesMax } from './late-bytes.ts';
 import { MemoryHost } from './testing/memory-host.ts';
 import { MemoryTransport } from './testing/memory-transport.ts';

@@ -1,5 +1,5 @@
 /** Reads the first bytes of a connection, which tell whether it uses HTTP/2 or HTTP/1.1. */
-import { clientPreface } from '../http2/frames.ts';
+import { clientPreface } from '@millrace/http2';
 import type { ConnectionHost } from './connection-host.ts';
 import { WheelEntry } from './timing-wheel.ts';
 import type { Connection, Transport } from './transport.ts';

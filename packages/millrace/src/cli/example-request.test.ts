@@ -72,6 +72,27 @@ test('a model that takes nothing but bytes is chosen only when there is no other
   expect(exampleCommand(url, [photo])).toContain('/photo/infer');
 });
 
+test('a generator gets the first words of a text, unless there is a model that takes a sentence', () => {
+  const generator = servedModelStatus({
+    name: 'story',
+    inputs: [
+      input('BYTES', [1], { name: 'text_input' }),
+      input('BYTES', [1], { name: 'sampling_parameters', isOptional: true }),
+    ],
+    outputs: [input('BYTES', [1], { name: 'text_output' }), input('INT64', [-1], { name: 'token' })],
+  });
+  const numbers = servedModelStatus({ name: 'numbers', inputs: [input('FP32', [1])] });
+  expect(shellArguments(exampleCommand(url, [numbers, generator]) ?? '')).toEqual([
+    'curl',
+    '-s',
+    `${url}/v2/models/story/generate`,
+    '-d',
+    '{"text_input":"Once upon a time"}',
+  ]);
+  const review = servedModelStatus({ name: 'review', inputs: [input('BYTES', [-1], { name: 'text' })] });
+  expect(exampleCommand(url, [generator, review])).toContain('/review/infer');
+});
+
 test('a model that takes text is chosen before all others, with a sentence', () => {
   const tiny = servedModelStatus({ name: 'tiny', inputs: [input('FP32', [1])] });
   const both = servedModelStatus({

@@ -18,6 +18,8 @@ const exampleValues: Readonly<Partial<Record<Datatype, unknown>>> = {
 /** Names that people give to inputs of text; other BYTES may as well be files. */
 const textNames: ReadonlySet<string> = new Set(['text', 'texts', 'prompt', 'query', 'question', 'sentence']);
 const exampleText = 'What a wonderful day!';
+/** For a generator, which goes on with it. */
+const exampleOpening = 'Once upon a time';
 
 /** What JSON cannot carry to every server. */
 const binaryOnly: ReadonlySet<Datatype> = new Set(['FP16', 'BF16']);
@@ -46,6 +48,10 @@ function isText({ name, datatype }: TensorSpec): boolean {
   return datatype === 'BYTES' && textNames.has(name);
 }
 
+function isGenerator({ inputs, outputs }: ServedModelStatus): boolean {
+  return inputs.some(({ name }) => name === 'text_input') && outputs.some(({ name }) => name === 'text_output');
+}
+
 function hasNumbers(model: ServedModelStatus): boolean {
   return neededInputs(model).some(({ datatype }) => datatype !== 'BYTES');
 }
@@ -61,6 +67,11 @@ export function exampleCommand(httpUrl: string, models: readonly ServedModelStat
   const telling = pasteable.filter((model) => !isEcho(model));
   // A model with only BYTES inputs often takes a file, and a text on the command line is not a valid one.
   const takesText = telling.find((model) => neededInputs(model).every(isText));
+  const generator = takesText === undefined ? telling.find(isGenerator) : undefined;
+  if (generator !== undefined) {
+    const url = `${httpUrl}/v2/models/${encodeURIComponent(generator.name)}/generate`;
+    return `curl -s ${shellQuoted(url)} -d ${shellQuoted(JSON.stringify({ text_input: exampleOpening }))}`;
+  }
   const small = takesText ?? telling.find(hasNumbers) ?? telling[0] ?? pasteable[0];
   if (small !== undefined) {
     const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;

@@ -616,10 +616,19 @@ export const fields = {
     }),
     journalBytesMax: byteSize({
       flag: 'journal-bytes-max',
-      description: 'Most bytes of the journals of all streams together.',
+      description:
+        'Most bytes of the journals of all streams together. A caller may hold F² / S of them, where F of the S bytes for entries (90 %) are free: 38 % if there is no other.',
       default: GiB,
       min: MiB,
       max: 1024 * GiB,
+    }),
+    journalWaitSecondsMax: seconds({
+      flag: 'stream-journal-wait-seconds-max',
+      description:
+        'How long a stream that has work waits while the streams of its caller hold their share of the journal; then it ends as journal-full.',
+      default: 60,
+      min: 1,
+      max: daySeconds,
     }),
   },
   cache: {

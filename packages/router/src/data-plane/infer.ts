@@ -29,6 +29,8 @@ export interface InferTarget {
 /** A revision of a model, by its key. */
 export interface PinnedModel {
   readonly key: ModelKey;
+  /** Its files; undefined: it has none. */
+  readonly source?: { isUnchanged(): Promise<boolean> } | undefined;
 }
 
 /** Who asks, and under what conditions. Requests made on behalf of another (steps of an ensemble, calls of a pipeline, parts) inherit it. */

@@ -1,6 +1,7 @@
 /**
  * A worker process from its start to its exit: has it load models, and passes what it says to the data plane and to its
- * group. It decides nothing.
+ * group. It decides nothing, except that a load counts only if the files were those that the revision was read from, before
+ * it and after it: a model that is loaded again, after an eviction or by another process, must not be another model.
  */
 import type { ModelKey, WorkerId } from '@millrace/core';
 import {
@@ -25,6 +26,8 @@ export interface OpenWorkerGroup {
   /** `processorMs` is undefined where it is not known what the model cost. */
   loaded(worker: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void;
   loadFailed(worker: OpenWorker, model: ServedModel, reason: string, isFinal: boolean): void;
+  /** The model is not loaded, because its files are others than those that were read. */
+  filesChanged(worker: OpenWorker, model: ServedModel, reason: string): void;
   /** `running`: the model of the batch that it ran, if it did. */
   exited(worker: OpenWorker, exit: WorkerExit, running: ModelKey | undefined): void;
 }
@@ -42,6 +45,10 @@ export class OpenWorker {
   readonly #loading = new Set<ModelKey>();
   /** By model: how much memory its load took. */
   readonly #addedBytes = new Map<ModelKey, number>();
+  /** Comparisons of files that are under way, one after the other: loads begin in the order in which they were asked for. */
+  #checks: Promise<void> = Promise.resolve();
+  /** It was told to end, or has exited: nothing more is loaded. */
+  #isEnding: boolean = false;
   #batchesAnswered = 0;
   #residentBytes = 0;
   /** It was reported that its loads have ended. */
@@ -85,8 +92,14 @@ export class OpenWorker {
   }
 
   load({ model, spec, placements }: GroupedModel): void {
-    this.#loading.add(model.key);
-    this.#link.send({ kind: 'load', spec: loadSpecAt(spec, placements, this.position) });
+    this.#check(model, (isUnchanged) => {
+      if (!isUnchanged) {
+        this.#group.filesChanged(this, model, changedReason(model));
+        return;
+      }
+      this.#loading.add(model.key);
+      this.#link.send({ kind: 'load', spec: loadSpecAt(spec, placements, this.position) });
+    });
   }
 
   serve({ model, placements }: GroupedModel): void {
@@ -94,20 +107,34 @@ export class OpenWorker {
     this.#dataPlane.workerServes(this.worker, model, priorityMax);
   }
 
-  unload({ model, spec }: GroupedModel): void {
+  unload({ model }: Pick<GroupedModel, 'model'>): void {
     const addedBytes = this.#addedBytes.get(model.key) ?? 0;
     this.#addedBytes.delete(model.key);
     this.#residentBytes = Math.max(0, this.#residentBytes - addedBytes);
-    this.#link.send({ kind: 'unload', model: spec.model });
+    this.#link.send({ kind: 'unload', model: model.handle });
   }
 
   /** Lets it finish what it holds and exit. */
   stop(): void {
+    this.#isEnding = true;
     this.#link.stop();
   }
 
   kill(): void {
+    this.#isEnding = true;
     this.#link.kill();
+  }
+
+  /** Whether the files of the model are still those that were read; at once where it has none. Says nothing once the worker ends. */
+  #check({ source }: ServedModel, tell: (isUnchanged: boolean) => void): void {
+    if (source === undefined) {
+      tell(true);
+      return;
+    }
+    this.#checks = this.#checks.then(async () => {
+      const isUnchanged = await source.isUnchanged();
+      if (!this.#isEnding) tell(isUnchanged);
+    });
   }
 
   #receive(message: FromWorker): void {
@@ -138,6 +165,7 @@ export class OpenWorker {
         this.#dataPlane.callCancelled(message);
         break;
       case 'gone': {
+        this.#isEnding = true;
         const running = this.#dataPlane.runningModel(this.worker)?.key;
         this.#dataPlane.workerGone(this.worker, message.end === 'killed');
         this.#group.exited(this, message, running);
@@ -153,7 +181,14 @@ export class OpenWorker {
     const processorMs = this.#addedBytes.size === 0 ? undefined : cost?.processorMs;
     this.#addedBytes.set(model.key, cost?.addedBytes ?? 0);
     this.#residentBytes = Math.max(this.#residentBytes, residentBytes);
-    this.#group.loaded(this, model, loadMs, processorMs);
+    this.#check(model, (isUnchanged) => {
+      if (isUnchanged) {
+        this.#group.loaded(this, model, loadMs, processorMs);
+        return;
+      }
+      this.unload({ model });
+      this.#group.filesChanged(this, model, changedReason(model));
+    });
   }
 
   #loadFailed({ model: handle, message, isFinal }: LoadFailedMessage): void {
@@ -170,4 +205,8 @@ export class OpenWorker {
       throw new MalformedFrame(`a worker of group ${name} sent a message about unknown model ${handle}`);
     return entry.model;
   }
+}
+
+function changedReason({ key }: ServedModel): string {
+  return `the files of ${key} have changed since they were read; they are read again in poll mode, by an explicit load, or when the server is restarted`;
 }

@@ -524,3 +524,54 @@ test('a message about a model that the worker never got is a protocol error for 
   const nonsense = { kind: 'ready', model: 99, loadMs: 1, residentBytes: 1 } as const;
   expect(() => scripted.lane.links[0]?.says(nonsense)).toThrow(MalformedFrame);
 });
+
+/** Files that may change. */
+class ChangingFiles {
+  readonly path = '/models/a';
+  isSame: boolean = true;
+  readonly isUnchanged = async (): Promise<boolean> => this.isSame;
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+}
+
+test('a worker that takes the place of another does not load files that have changed since', async () => {
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  const files = new ChangingFiles();
+  for (const { model } of scripted.groups[0]?.models ?? []) if (model.view.name === 'a') model.source = files;
+  scripted.lane.last.loads();
+  await settle();
+  expect(scripted.states()).toEqual(['a ready', 'b ready']);
+  files.isSame = false;
+  scripted.lane.last.dies();
+  scripted.clock.advance(0);
+  await settle();
+  const successor = scripted.lane.last;
+  expect(successor.sent).toMatchObject([{ kind: 'load', spec: { name: 'b' } }]);
+  successor.loads();
+  expect(scripted.states()).toEqual([expect.stringContaining('a failed: the files of a:1 have changed'), 'b ready']);
+  expect(await scripted.infer('a')).toBe('model-not-ready');
+
+  files.isSame = true;
+  scripted.clock.advance(reloadPauseMs);
+  await settle();
+  successor.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
+  await settle();
+  expect(scripted.states()).toEqual(['a ready', 'b ready']);
+});
+
+test('files that are compared when their worker exits are loaded by its successor', async () => {
+  const scripted = new ScriptedFleet(1, ['a']);
+  const files = new ChangingFiles();
+  for (const { model } of scripted.groups[0]?.models ?? []) model.source = files;
+  scripted.lane.last.loads();
+  scripted.lane.last.dies();
+  await settle();
+  expect(scripted.states()).toEqual(['a loading: the model is loading']);
+  scripted.clock.advance(0);
+  await settle();
+  scripted.lane.last.loads();
+  await settle();
+  expect(scripted.states()).toEqual(['a ready']);
+});

@@ -1,6 +1,7 @@
 /** What a stream of this router consists of and works with. */
 import type { LinkId, StreamMachine } from '@millrace/core';
 import type { StreamLog } from '@millrace/store';
+import type { JournalPauses } from './journal-pauses.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import type { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
@@ -21,6 +22,7 @@ export interface HostedStreamParts {
   readonly pin: StreamPin | undefined;
   readonly clock: StreamClock;
   readonly alarms: StreamAlarms;
+  readonly pauses: JournalPauses;
   readonly observer: StreamObserver;
   readonly memory: StreamHoldings;
   /** Who its memory is charged to; empty: whoever comes first. */

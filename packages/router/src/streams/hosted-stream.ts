@@ -68,7 +68,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     this.#steps = stepsFor(this);
     this.#wasEnded = parts.machine.ending !== undefined;
     this.#resumes = new ResumeWatch(parts.observer, parts.isRestored ? parts.clock.wallNow() : undefined);
-    this.#appends = new LogAppends(parts.log, this);
+    this.#appends = new LogAppends(parts.log, this, parts.pauses);
     this.#memory = parts.memory.open(parts.caller, this);
   }
 
@@ -165,7 +165,11 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     if (this.#isPerforming) return;
     this.#isPerforming = true;
     this.#isPerformScheduled = false;
-    const { machine } = this.#parts;
+    const { machine, clock, observer } = this.#parts;
+    if (!this.#isOver && this.#appends.runsOutOfShare()) {
+      observer.streamPaused();
+      machine.handle({ kind: 'journal', isScarce: true }, clock.wallNow());
+    }
     for (let actions = machine.takeActions(); actions.length > 0; actions = machine.takeActions()) {
       for (const action of actions) this.#carryOut(action);
     }
@@ -179,7 +183,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
     if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
-      this.#parts.observer.inputsLate(machine.lateInputs - this.#lateInputs);
+      observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
     }
   }
@@ -329,6 +333,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     const { id, alarms, owner } = this.#parts;
     this.#isOver = true;
     alarms.remove(this);
+    this.#appends.end();
     this.#memory.end();
     this.#steps.cancelAll();
     const left = error ?? new InferenceError('stream-expired', 'the stream has ended and can no longer be resumed');

@@ -10,7 +10,7 @@ import { isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
 import { ModelWaits } from './model-waits.ts';
 import { StreamModel } from './stream-model.ts';
-import type { StreamModels, StreamPin } from './stream-models.ts';
+import { replacedFiles, type StreamModels, type StreamPin } from './stream-models.ts';
 
 export interface LiveStreamModelsParts {
   readonly inference: Pick<Inference, 'resolved'>;
@@ -19,9 +19,6 @@ export interface LiveStreamModelsParts {
   readonly digestOf: (source: Pick<LoadSpec, 'path' | 'folder'>) => Promise<string>;
   readonly exactness: Pick<ModelExactness, 'of'>;
 }
-
-/** Instead of a digest: other files are there by now, so a later process never finds those that the stream is pinned to. */
-const replacedFiles = 'replaced';
 
 export class LiveStreamModels implements StreamModels {
   readonly #parts: LiveStreamModelsParts;

@@ -2,6 +2,7 @@
 import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
 import type { FenceListener, StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
+import type { JournalPauses, PausedStream } from './journal-pauses.ts';
 import { appendRefusalFrom } from './stream-refusals.ts';
 
 type AppendRefused = StreamMachineEvent<Uint8Array> & { kind: 'append-refused' };
@@ -10,20 +11,29 @@ export interface AppendListener {
   tell(event: StreamMachineEvent<Uint8Array>): void;
 }
 
-export class LogAppends implements FenceListener {
+/** Of streams that have nothing to append: most are idle. */
+const none: never[] = [];
+
+/** A stream that waits for its share goes on when it has so much. */
+const roomyBytes = 16 * 1024;
+
+export class LogAppends implements FenceListener, PausedStream {
   readonly #log: StreamLog;
   readonly #listener: AppendListener;
+  readonly #pauses: JournalPauses;
+  #isPaused: boolean = false;
   /** Entries of the turn that are not handed to the log yet, and the number of the first of them. */
-  #unsent: StreamEntry<Uint8Array>[] = [];
+  #unsent: StreamEntry<Uint8Array>[] = none;
   #unsentFrom = 0;
   /** The first append that the log refused, until the machine is told. */
   #refusal: AppendRefused | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
 
-  constructor(log: StreamLog, listener: AppendListener) {
+  constructor(log: StreamLog, listener: AppendListener, pauses: JournalPauses) {
     this.#log = log;
     this.#listener = listener;
+    this.#pauses = pauses;
     log.tellWhenFenced(this);
   }
 
@@ -31,22 +41,46 @@ export class LogAppends implements FenceListener {
     this.#listener.tell({ kind: 'append-refused', reason: 'fenced', number: this.#unsentFrom });
   }
 
+  /** Before the machine decides what to append. True: its owner has its share of the journal, which it is to be told. */
+  runsOutOfShare(): boolean {
+    if (this.#isPaused || this.#log.hasShareFor(0)) return false;
+    this.#isPaused = true;
+    this.#pauses.add(this);
+    return true;
+  }
+
+  lookForShare(): void {
+    if (!this.#log.hasShareFor(roomyBytes)) return;
+    this.end();
+    this.#listener.tell({ kind: 'journal', isScarce: false });
+  }
+
+  /** Nothing is appended any more, or there is room again. */
+  end(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#pauses.remove(this);
+  }
+
   add(number: number, entry: StreamEntry<Uint8Array>): void {
-    if (this.#unsent.length === 0) this.#unsentFrom = number;
-    this.#unsent.push(entry);
+    if (this.#unsent.length === 0) {
+      this.#unsentFrom = number;
+      this.#unsent = [entry];
+    } else this.#unsent.push(entry);
   }
 
   flush(): void {
     const isEnding = this.#unsent.at(-1)?.kind === 'ending';
+    const isCheckpoint = this.#isPaused && this.#unsent.every(({ kind }) => kind === 'checkpoint');
     // A full log takes an ending after it has refused what stands before it: so it waits for that.
     const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
     if (mustWait || this.#unsent.length === 0) return;
     const entries = this.#unsent;
     const from = this.#unsentFrom;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
-    this.#log.append(entries.map(encodeEntry), { isEnding }).then(
+    this.#log.append(entries.map(encodeEntry), { isEnding, isCheckpoint }).then(
       (number) => {
         this.#inFlight -= 1;
         this.#listener.tell({ kind: 'committed', number });
@@ -65,7 +99,7 @@ export class LogAppends implements FenceListener {
     const refusal = this.#refusal;
     if (refusal === undefined || (refusal.reason === 'full' && this.#inFlight > 0)) return;
     this.#refusal = undefined;
-    this.#unsent = [];
+    this.#unsent = none;
     this.#listener.tell(refusal);
   }
 }

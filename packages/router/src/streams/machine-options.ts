@@ -17,12 +17,20 @@ export class MachineOptions {
     const key = `${modelKind} ${isResumable} ${isComparing}`;
     let options = this.#byKind.get(key);
     if (options === undefined) {
-      const { resumeWindowMs, inputBytesMax, retainedOutputsMax, retainedBytesMax, lateInputs, latenessMsMax } =
-        this.#settings;
+      const {
+        resumeWindowMs,
+        journalWaitMsMax,
+        inputBytesMax,
+        retainedOutputsMax,
+        retainedBytesMax,
+        lateInputs,
+        latenessMsMax,
+      } = this.#settings;
       const config = resolveStreamMachineConfig({
         model: modelKind,
         isResumable,
         resumeWindowMs,
+        journalWaitMsMax,
         inputBytesMax,
         retainedOutputsMax,
         retainedBytesMax,

@@ -1,7 +1,8 @@
 /**
  * Runs the steps of a stream on the data plane. A step that is refused for want of capacity is asked again after growing
  * pauses, and one whose model is being loaded as soon as that takes requests: a stream waits where a single request would be
- * refused.
+ * refused. One whose model is not in memory, and whose files have changed since, is never run again: the stream ends
+ * `model-changed`.
  */
 import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
 import { Cancellation, errorCatalogue, InferenceError, type JsonObject, type Tensor } from '@millrace/protocol';
@@ -137,9 +138,25 @@ export class ModelSteps {
           return;
         }
         this.#parts.observer.stepPostponed();
-        this.#askLater(asked, running, request, pauseMs);
+        void this.#askAgain(asked, running, request, pauseMs, error);
       },
     );
+  }
+
+  async #askAgain(
+    asked: AskedStep,
+    running: RunningStep,
+    request: InferRequest,
+    pauseMs: number,
+    refusal: unknown,
+  ): Promise<void> {
+    if (isNotInMemory(refusal) && (await hasOtherFiles(request))) {
+      const { model, version } = request.target;
+      const message = `version ${version} of ${model} has other files than when the stream was opened, and is not in memory any more; open a new stream`;
+      this.#fail(asked.step, new InferenceError('model-changed', message));
+      return;
+    }
+    if (this.#running?.get(asked.step) === running) this.#askLater(asked, running, request, pauseMs);
   }
 
   #askLater(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
@@ -246,6 +263,16 @@ export function isPassing(error: unknown): boolean {
   // A version that was replaced and stays for its streams has lost its workers, and others are started. One that is gone is `model-unloaded`.
   if (error.code === 'unknown-model') return true;
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
+}
+
+/** No worker has the model: a worker that is to run the step has to load it. */
+function isNotInMemory(error: unknown): boolean {
+  return error instanceof InferenceError && (error.code === 'model-not-ready' || error.code === 'unknown-model');
+}
+
+async function hasOtherFiles({ target }: InferRequest): Promise<boolean> {
+  const isUnchanged = await target.pinnedTo?.source?.isUnchanged();
+  return isUnchanged === false;
 }
 
 function streamErrorFrom(error: unknown): StreamError {

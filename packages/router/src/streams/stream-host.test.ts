@@ -13,7 +13,7 @@ import { StreamHoldings } from './stream-holdings.ts';
 import { StreamHost } from './stream-host.ts';
 import type { StreamOpeningsParts } from './stream-hosting.ts';
 import { StreamModel } from './stream-model.ts';
-import type { StreamPin } from './stream-models.ts';
+import { replacedFiles, type StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 import type { StreamSettings } from './stream-options.ts';
 
@@ -23,6 +23,7 @@ const settings: StreamSettings = {
   resumeWindowMs: 120_000,
   lifeMsMax: 3_600_000,
   drainMsMax: 1000,
+  journalWaitMsMax: 60_000,
   creditMessages: 4,
   creditBytes: 10_000,
   inputBytesMax: 1000,
@@ -105,11 +106,14 @@ interface HostOptions {
   readonly more?: Partial<StreamSettings>;
   /** Inputs are made at least so long. */
   readonly inputBytes?: number;
+  readonly outputBytes?: number;
 }
 
-function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, inputBytes = 0 }: HostOptions = {}) {
+function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, ...bytes }: HostOptions = {}) {
+  const { inputBytes = 0, outputBytes = 0 } = bytes;
   const model = new SummingModel();
-  const pins = { held: 0, digest, exactness: undefined as Exactness | undefined, retire: () => {} };
+  const exactness = undefined as Exactness | undefined;
+  const pins = { held: 0, digest, exactness, hasOtherFiles: false, retire: () => {} };
   const pin = async (onRetired: () => void): Promise<StreamPin> => {
     pins.held += 1;
     pins.retire = onRetired;
@@ -117,7 +121,8 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
       pins.held -= 1;
     };
     const { digest: found, exactness } = pins;
-    return { model: new StreamModel(summing), revision: { key: 'sum:1' }, digest: found, exactness, release };
+    const source = { isUnchanged: async () => !pins.hasOtherFiles };
+    return { model: new StreamModel(summing), revision: { key: 'sum:1', source }, digest: found, exactness, release };
   };
   const alarms: (() => void)[] = [];
   /** Steps that wait for the model to be served. */
@@ -164,6 +169,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
     codec: {
       ...codec,
       encodeInput: (payload) => Buffer.from(JSON.stringify(payload).padEnd(inputBytes)),
+      encodeOutput: (payload) => Buffer.from(JSON.stringify(payload).padEnd(outputBytes)),
     },
     settings: { ...settings, ...more },
     clock,
@@ -404,6 +410,7 @@ test('the models of streams that an earlier process left are known before the st
 test('a stream whose model has other files, or none, ends with the reason', async () => {
   for (const [digest, code] of [
     ['files-2', 'model-changed'],
+    [replacedFiles, 'model-changed'],
     ['', 'model-unloaded'],
   ] as const) {
     const journal = openMemoryJournal();
@@ -412,6 +419,17 @@ test('a stream whose model has other files, or none, ends with the reason', asyn
     const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
     await settle();
     expect(said.slice(-2)).toEqual([`ended failed ${code}`, 'closed']);
+  }
+});
+
+test('a stream on files that were replaced before it opened is not resumed on any others, replaced as well or not', async () => {
+  for (const digest of [replacedFiles, 'files-2']) {
+    const journal = openMemoryJournal();
+    clientOf(hostOn(journal, replacedFiles).host, { streamId: 'a-stream' });
+    await settle();
+    const { said } = clientOf(hostOn(journal, digest).host, { streamId: 'a-stream' });
+    await settle();
+    expect(said.slice(-2)).toEqual(['ended failed model-changed', 'closed']);
   }
 });
 
@@ -628,6 +646,37 @@ test('a step that is cancelled waits for its model no longer', async () => {
   expect([model.asked.length, waits.size]).toEqual([0, 0]);
 });
 
+test.each(['model-not-ready', 'unknown-model'] as const)(
+  'a step whose model is not in memory (%s), and has other files by now, ends the stream',
+  async (code) => {
+    const { host, model, pins } = hostOn();
+    model.isHeld = true;
+    const { link, said } = clientOf(host, {});
+    link.input(input(1, 7));
+    await settle();
+    pins.hasOtherFiles = true;
+    model.asked.shift()?.reject(new InferenceError(code, 'the model is not loaded'));
+    await settle();
+    expect(said.slice(-2)).toEqual(['ended failed model-changed', 'closed']);
+    expect(pins.held).toBe(0);
+  },
+);
+
+test('a step that is refused for want of room waits, whatever files there are: a worker has its model', async () => {
+  const { host, model, pins, alarms } = hostOn();
+  model.isHeld = true;
+  const { link, said } = clientOf(host, {});
+  link.input(input(1, 7, true));
+  await settle();
+  pins.hasOtherFiles = true;
+  model.asked.shift()?.reject(new InferenceError('model-full', 'the queue is full'));
+  await settle();
+  model.isHeld = false;
+  for (const alarm of alarms.splice(0)) alarm();
+  await settle();
+  expect(outputsOf(said)).toEqual(['1: y=7']);
+});
+
 test('a step of a version that has lost its workers is asked again', async () => {
   const { host, model, alarms } = hostOn();
   model.isHeld = true;
@@ -672,7 +721,7 @@ test('a call beside the connection says by a named error that the journal does n
 });
 
 test('a journal that is full while an input is on its way ends the stream after that input', async () => {
-  const { host, model } = hostOn(openMemoryJournal({ bounds: { logBytesMax: 1500 } }));
+  const { host, model } = hostOn(openMemoryJournal({ bounds: { logBytesMax: 2500 } }));
   model.isHeld = true;
   const { link, said } = clientOf(host, {});
   await settle();
@@ -1023,5 +1072,93 @@ describe('memory of streams', () => {
     await settle();
     expect([ledger.ownerCount, ledger.usedBytes > 0]).toEqual([1, true]);
     expect(ledger.guest('a').owner.smallBytes).toBe(ledger.usedBytes);
+  });
+});
+
+describe('shares of the journal', () => {
+  const bob = { caller: 'b', principal: '' };
+  const outputCredit = { messages: 100, bytes: 100_000 };
+  const smallJournal = () => openMemoryJournal({ bounds: { bytesMax: 64 * 1024 } });
+  const host = (more: Partial<StreamSettings> = {}) =>
+    hostOn(smallJournal(), 'files-1', {
+      outputBytes: 900,
+      more: { openMax: 100, openPerCallerMax: 100, retainedBytesMax: 100_000, ...more },
+    });
+  const look = async (alarms: (() => void)[]): Promise<void> => {
+    for (const alarm of alarms.splice(0)) alarm();
+    await settle();
+  };
+
+  /** A client that sends inputs within its credit and acknowledges none of their outputs, until its stream waits. */
+  async function greedyClient(on: ReturnType<typeof hostOn>, inputsMax = 60): Promise<Client & { sent: number }> {
+    const client = clientOf(on.host, { streamId: 'a-greedy-stream-0123', outputCredit });
+    let sent = 0;
+    await settle();
+    while (sent < inputsMax && !on.seen.includes('streamPaused')) {
+      sent += 1;
+      client.link.input(input(sent, 1));
+      await settle();
+    }
+    return { ...client, sent };
+  }
+
+  test('a caller that has its share waits, another one goes on, and acknowledging makes room', async () => {
+    const on = host();
+    const greedy = await greedyClient(on);
+    expect(greedy.sent).toBeLessThan(40);
+    const answered = outputsOf(greedy.said).length;
+    greedy.link.input(input(greedy.sent + 1, 1));
+    await look(on.alarms);
+    expect(outputsOf(greedy.said).length).toBe(answered);
+    const other = clientOf(on.host, { streamId: 'another-stream-0123', outputCredit }, bob);
+    for (const sequence of [1, 2, 3, 4]) other.link.input(input(sequence, 1, sequence === 4));
+    await settle();
+    expect(outputsOf(other.said)).toEqual(['1: y=1', '2: y=2', '3: y=3', '4: y=4']);
+    expect(other.said.at(-2)).toBe('ended done');
+    greedy.link.acknowledge({ kind: 'acknowledge', output: answered });
+    await settle();
+    await look(on.alarms);
+    expect(outputsOf(greedy.said).at(-1)).toBe(`${greedy.sent + 1}: y=${greedy.sent + 1}`);
+    greedy.link.input(input(greedy.sent + 2, 1, true));
+    await settle();
+    expect(greedy.said.at(-2)).toBe('ended done');
+  });
+
+  test('a caller that has its share opens no more streams, and another one does', async () => {
+    const on = host();
+    await greedyClient(on);
+    const second = clientOf(on.host, { streamId: 'a-second-stream-0123' });
+    const other = clientOf(on.host, { streamId: 'another-stream-0123' }, bob);
+    await settle();
+    expect(second.said).toEqual(['closed journal-full']);
+    expect(other.said).toEqual(['opened next=1 accepted=0']);
+  });
+
+  test('who makes no room for as long as a stream may wait is told by the ending', async () => {
+    const on = host({ journalWaitMsMax: 5000 });
+    const greedy = await greedyClient(on);
+    greedy.link.input(input(greedy.sent + 1, 1));
+    await settle();
+    on.time.aheadMs = 4000;
+    await look(on.alarms);
+    expect(greedy.said.join()).not.toContain('ended');
+    on.time.aheadMs = 6000;
+    await look(on.alarms);
+    expect(greedy.said.slice(-2)).toEqual(['ended failed journal-full', 'closed']);
+    expect(on.seen).toContain('streamEnded failed journal-full false');
+  });
+
+  test('ended streams of a caller make room for its open ones', async () => {
+    const on = host();
+    for (let count = 0; count < 60; count++) {
+      const short = clientOf(on.host, { streamId: `a-short-stream-${count}` });
+      short.link.input(input(1, 1, true));
+      await settle();
+      expect(short.said.at(-2)).toBe('ended done');
+      on.time.aheadMs += 2000;
+      await look(on.alarms);
+    }
+    expect((await on.journal.list()).length).toBeLessThan(20);
+    expect(on.seen).not.toContain('streamPaused');
   });
 });

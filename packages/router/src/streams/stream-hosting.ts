@@ -2,6 +2,7 @@
 import type { Journal } from '@millrace/store';
 import { HostedStream } from './hosted-stream.ts';
 import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
+import { JournalPauses } from './journal-pauses.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
 import { StreamAlarms } from './stream-alarms.ts';
@@ -20,17 +21,19 @@ export interface StreamOpeningsParts
 }
 
 /** A stream of this router: new, or found in the journal. */
-type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner'>;
+type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses'>;
 
 export class StreamHosting implements StreamOwner {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #alarms: StreamAlarms;
+  readonly #pauses: JournalPauses;
 
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
     this.#alarms = new StreamAlarms(parts.clock);
+    this.#pauses = new JournalPauses(parts.clock);
   }
 
   host(found: FoundStream): HostedStream {
@@ -50,6 +53,7 @@ export class StreamHosting implements StreamOwner {
       isRestored,
       clock,
       alarms: this.#alarms,
+      pauses: this.#pauses,
       observer,
       memory,
       owner: this,

@@ -15,6 +15,14 @@ export interface StreamPin {
   release(): void;
 }
 
+/** Instead of a digest: other files are there by now, so that nobody will ever find those that the stream is pinned to. */
+export const replacedFiles = 'replaced';
+
+/** Whether a version that is found has the files that a stream is pinned to, by their digests. */
+export function hasSameFiles(pinned: string, found: string): boolean {
+  return pinned === found && pinned !== replacedFiles;
+}
+
 export interface StreamModels {
   /**
    * Resolves a context to a version, now or after a load. `onRetired`: the version was replaced or unloaded, and stays only for

@@ -19,6 +19,8 @@ export interface StreamObserver {
   streamRejoined(gapMs: number): void;
   /** `code`: undefined if the outcome is `done`. `isAbandoned`: it has expired because no client resumed it in time. */
   streamEnded(outcome: EndingOutcome, code: ErrorCode | undefined, isAbandoned: boolean): void;
+  /** Its owner has its share of the journal: it waits. */
+  streamPaused(): void;
   inputsLate(count: number): void;
   /** An input runs again; so many of its outputs are journaled, and are compared and skipped. */
   stepRepeated(journaledOutputs: number): void;

@@ -1,15 +1,15 @@
 /** Opens streams: creates them, or takes over those that an earlier process left in the journal. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type OpenedStream, openDecisionOf, type StreamEntry, StreamMachine } from '@millrace/core';
+import { type OpenedStream, openDecisionOf, StreamMachine } from '@millrace/core';
 import { InferenceError, type OpenFrame, streamProtocolVersion } from '@millrace/protocol';
 import type { StreamLogView } from '@millrace/store';
 import { decodeEntry } from './entry-codec.ts';
 import type { HostedStream } from './hosted-stream.ts';
+import { KeptOpening } from './kept-opening.ts';
 import { MachineOptions } from './machine-options.ts';
 import {
   decodeOpening,
   drawSeed,
-  encodeOpening,
   journalTagOf,
   type OpeningRecord,
   openingMemoryBytes,
@@ -18,7 +18,7 @@ import {
 import { openingWarnings } from './opening-warnings.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
-import type { StreamPin } from './stream-models.ts';
+import { hasSameFiles, type StreamPin } from './stream-models.ts';
 import { memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -94,6 +94,7 @@ export class StreamOpenings {
         expectedEpoch,
         expiresAtMs: expiresAtMs + settings.resumeWindowMs,
         tag,
+        account: caller,
       });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
       const { view, kind, isResumable } = pin.model;
@@ -112,21 +113,17 @@ export class StreamOpenings {
         exactness: pin.exactness,
         openedAtMs,
       };
-      const payload = encodeOpening(opening);
-      if (!this.#parts.memory.hasRoomFor(caller, openingMemoryBytes(payload))) {
+      const first = new KeptOpening(opening, expiresAtMs);
+      const openingBytes = openingMemoryBytes(first.payload);
+      if (!this.#parts.memory.hasRoomFor(caller, openingBytes)) {
         await log.close({ remove: true });
         throw memoryRefusal();
       }
-      const first: StreamEntry<Uint8Array> & { kind: 'opening' } = {
-        kind: 'opening',
-        payload,
-        expiresAt: expiresAtMs,
-      };
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), clock.wallNow());
       stream = this.#hosting.host({
         id,
         opening,
-        openingBytes: openingMemoryBytes(payload),
+        openingBytes,
         log,
         machine,
         pin,
@@ -135,6 +132,7 @@ export class StreamOpenings {
         warnings: openingWarnings(open.streamId, pin.exactness),
         isRestored: false,
       });
+      first.letBytesGo();
       observer.streamOpened();
       return stream;
     } catch (error) {
@@ -162,6 +160,8 @@ export class StreamOpenings {
         return undefined;
       }
       const opening = decodeOpening(first.payload);
+      const kept = new KeptOpening(opening, first.expiresAt);
+      entries[0] = kept;
       const hasEnded = entries.at(-1)?.kind === 'ending';
       // Nothing of a stream that has ended is run again.
       if (!hasEnded) {
@@ -171,7 +171,7 @@ export class StreamOpenings {
       }
       const last = log.base + log.entries.length;
       const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow());
-      const isChanged = pin !== undefined && pin.digest !== opening.modelDigest;
+      const isChanged = pin !== undefined && !hasSameFiles(opening.modelDigest, pin.digest);
       if (!hasEnded && (pin === undefined || isChanged)) {
         const code = isChanged ? 'model-changed' : 'model-unloaded';
         const what = isChanged ? 'has other files than when the stream was opened' : 'is no longer served';
@@ -191,6 +191,7 @@ export class StreamOpenings {
         warnings: openingWarnings(undefined, opening.exactness),
         isRestored: true,
       });
+      kept.letBytesGo();
       return stream;
     } catch (error) {
       // Whoever comes next tries again.

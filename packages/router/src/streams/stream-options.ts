@@ -9,6 +9,8 @@ export interface StreamSettings {
   readonly resumeWindowMs: number;
   /** A stream ends after this time, whoever is connected. */
   readonly lifeMsMax: number;
+  /** How long a stream with work waits for its caller's share of the journal. */
+  readonly journalWaitMsMax: number;
   /** How long a replaced version stays for the streams that are pinned to it. */
   readonly drainMsMax: number;
   /** What a client that does not acknowledge, or names no credit, is sent ahead. */

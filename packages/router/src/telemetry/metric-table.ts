@@ -476,6 +476,12 @@ export const streamMetrics = {
     help: 'Most bytes in the journal of streams; 0 before the first stream.',
     labels: [],
   },
+  journalPauses: {
+    name: 'millrace_stream_journal_pauses_total',
+    type: 'counter',
+    help: 'How often a stream began to wait because the streams of its caller held their share of the journal.',
+    labels: [],
+  },
 } as const satisfies Record<string, MetricSpec>;
 
 export const serverMetrics = {

@@ -53,6 +53,10 @@ export class StreamMetrics implements StreamObserver {
     if (outcome === 'expired') this.#families.expired.bind(isAbandoned ? 'resume-window' : 'life-time').add(1);
   }
 
+  streamPaused(): void {
+    this.#families.journalPauses.bind().add(1);
+  }
+
   inputsLate(count: number): void {
     this.#families.lateInputs.bind().add(count);
   }

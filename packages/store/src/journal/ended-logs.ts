@@ -15,16 +15,19 @@ export class EndedLogs {
     return ended;
   }
 
-  /** The log has no owner any more. Nothing to do where its stream may go on, or nothing is left of it. */
+  /** The log has no owner any more. Nothing to do where its stream may go on; where nothing is left of it, only its account is told. */
   add(log: IndexedLog): void {
     this.remove(log);
+    if (log.head.entriesExpireAtMs === undefined) return;
+    log.account?.ended.set(log.stream, log);
     const isEmpty = log.records.length === 0 && log.snapshot === undefined;
-    if (log.head.entriesExpireAtMs !== undefined && !isEmpty) this.#logs.set(log.stream, log);
+    if (!isEmpty) this.#logs.set(log.stream, log);
   }
 
   /** It has an owner again, or is removed. */
-  remove({ stream }: IndexedLog): void {
+  remove({ stream, account }: IndexedLog): void {
     this.#logs.delete(stream);
+    account?.ended.delete(stream);
   }
 
   /** At most that many that are due; one that is not may hide others that were closed later, until it is. */
@@ -34,7 +37,7 @@ export class EndedLogs {
       if (due.length === max || dueAt(log) > nowMs) break;
       due.push(log);
     }
-    for (const log of due) this.remove(log);
+    for (const { stream } of due) this.#logs.delete(stream);
     return due;
   }
 }

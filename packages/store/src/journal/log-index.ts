@@ -4,6 +4,7 @@
  */
 import { StoreError } from '../store-error.ts';
 import { EndedLogs } from './ended-logs.ts';
+import { type JournalAccount, JournalAccounts } from './journal-account.ts';
 import type { JournalTable } from './journal-table.ts';
 import {
   damaged,
@@ -25,6 +26,8 @@ import {
 
 /** What a record or head takes beside its value: its key and what lmdb keeps with it. */
 export const rowOverheadBytes = 48;
+/** What a log takes beside its records: its head, and its place in the index, which lies in memory. */
+const logOverheadBytes = 1024;
 
 /** One log. Fields change with the log. */
 export interface IndexedLog {
@@ -38,10 +41,18 @@ export interface IndexedLog {
   bytes: number;
   /** Why it cannot be read. */
   damage: StoreError | undefined;
+  /** Who it counts for; undefined: nobody. */
+  readonly account: JournalAccount | undefined;
+}
+
+/** What a log without entries counts for. */
+export function emptyLogBytes(stream: string): number {
+  return logOverheadBytes + Buffer.byteLength(stream);
 }
 
 export class LogIndex {
   readonly logs = new Map<string, IndexedLog>();
+  readonly accounts: JournalAccounts = new JournalAccounts();
   /** Those of ended streams that nobody owns. */
   ended: EndedLogs = new EndedLogs();
   /** Records that belong to no log any more, or to entries that were trimmed, and are still in the table. */
@@ -63,7 +74,7 @@ export class LogIndex {
     const index = new LogIndex();
     const lives = new Map<number, IndexedLog>();
     for (const key of table.keys(headPrefix)) {
-      const log = logFrom(key, table.get(key), nowMs, ageMsMax);
+      const log = logFrom(key, table.get(key), index.accounts, nowMs, ageMsMax);
       index.logs.set(log.stream, log);
       if (log.damage === undefined) lives.set(log.head.life, log);
     }
@@ -81,6 +92,7 @@ export class LogIndex {
         log.damage = damaged(`the snapshot of ${JSON.stringify(log.stream)}`, 'is missing');
       }
       index.#bytes += log.bytes;
+      index.accounts.count(log.account, log.bytes);
     }
     index.ended = EndedLogs.of(index.logs.values());
     const lastEpoch = table.get(lastEpochKey);
@@ -108,7 +120,12 @@ export class LogIndex {
     log.last = lastOf(key);
   }
 
-  create(stream: string, tag: string, createdAtMs: number, expiresAtMs: number): IndexedLog {
+  create(
+    stream: string,
+    { tag, account: name }: { readonly tag: string; readonly account: string },
+    createdAtMs: number,
+    expiresAtMs: number,
+  ): IndexedLog {
     const head = {
       // The epoch that its first owner is about to get.
       life: this.#lastEpoch + 1,
@@ -120,11 +137,12 @@ export class LogIndex {
       expiresAtMs,
       tag,
       entriesExpireAtMs: undefined,
+      account: name,
     };
-    const bytes = rowOverheadBytes + Buffer.byteLength(stream);
-    const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes, damage: undefined };
+    const account = this.accounts.of(name);
+    const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes: 0, damage: undefined, account };
     this.logs.set(stream, log);
-    this.#bytes += bytes;
+    this.#count(log, emptyLogBytes(stream));
     return log;
   }
 
@@ -158,8 +176,7 @@ export class LogIndex {
     log.snapshot = snapshot.length === 0 ? undefined : this.#putRecord(table, log, 0, snapshot);
     this.putHead(table, log, { ...log.head, base: to, snapshot: log.snapshot?.position ?? 0 });
     for (const key of dropped) {
-      log.bytes -= costOf(key);
-      this.#bytes -= costOf(key);
+      this.#count(log, -costOf(key));
       this.#dead.push(key);
     }
   }
@@ -168,7 +185,7 @@ export class LogIndex {
     table.remove(headKeyOf(log.stream));
     this.logs.delete(log.stream);
     this.ended.remove(log);
-    this.#bytes -= log.bytes;
+    this.#count(log, -log.bytes);
     for (const key of log.records) this.#dead.push(key);
     if (log.snapshot !== undefined) this.#dead.push(log.snapshot);
   }
@@ -205,9 +222,14 @@ export class LogIndex {
     const bytes = recordBytesOf(entries);
     const key = { position: this.#lastPosition, life: log.head.life, first, count: entries.length, bytes };
     table.put(lendRecordKey(key), lendRecord(key, entries));
-    log.bytes += costOf(key);
-    this.#bytes += costOf(key);
+    this.#count(log, costOf(key));
     return key;
+  }
+
+  #count(log: IndexedLog, bytes: number): void {
+    log.bytes += bytes;
+    this.#bytes += bytes;
+    this.accounts.count(log.account, bytes);
   }
 }
 
@@ -216,21 +238,27 @@ export interface LogContents {
   readonly entries: readonly Uint8Array[];
 }
 
-function logFrom(key: Uint8Array, value: Uint8Array | undefined, nowMs: number, ageMsMax: number): IndexedLog {
+function logFrom(
+  key: Uint8Array,
+  value: Uint8Array | undefined,
+  accounts: JournalAccounts,
+  nowMs: number,
+  ageMsMax: number,
+): IndexedLog {
   const stream = streamFrom(key);
-  const bytes = rowOverheadBytes + Buffer.byteLength(stream);
-  const log = { stream, records: [], snapshot: undefined, bytes };
+  const log = { stream, records: [], snapshot: undefined, bytes: emptyLogBytes(stream) };
   const expiresAtMax = nowMs + ageMsMax;
   try {
     const head = headFrom(key, value);
     // The time of day was set back, or the maximum was lowered.
     const expiresAtMs = Math.min(head.expiresAtMs, expiresAtMax);
-    return { ...log, head: { ...head, expiresAtMs }, last: head.base, damage: undefined };
+    const account = accounts.of(head.account);
+    return { ...log, head: { ...head, expiresAtMs }, last: head.base, damage: undefined, account };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '', entriesExpireAtMs: undefined };
-    const head = { ...nothing, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
-    return { ...log, head, last: 0, damage: error };
+    const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '', account: '' };
+    const head = { ...nothing, entriesExpireAtMs: undefined, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
+    return { ...log, head, last: 0, damage: error, account: undefined };
   }
 }
 

@@ -4,6 +4,7 @@ import type { AppendOptions, CloseLogOptions, FenceListener, StreamLog } from '.
 import type { StoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import type { CommitQueue, JournalChange } from './commit-queue.ts';
+import type { JournalAccount } from './journal-account.ts';
 import type { JournalRoom } from './journal-room.ts';
 import type { JournalTable } from './journal-table.ts';
 import { type IndexedLog, type LogContents, type LogIndex, rowOverheadBytes } from './log-index.ts';
@@ -17,6 +18,8 @@ export interface LogContext {
   readonly index: () => LogIndex;
   /** The log is no longer owned. */
   readonly onGivenUp: (log: OwnedLog) => void;
+  /** The account of the log holds more than before. */
+  readonly onGrown: (account: JournalAccount) => void;
 }
 
 const nothing: LogContents = { snapshot: [], entries: [] };
@@ -72,21 +75,27 @@ export class OwnedLog implements StreamLog {
     return this.#contents.entries;
   }
 
-  append(entries: readonly Uint8Array[], { isEnding = false }: AppendOptions = {}): Promise<number> {
+  hasShareFor(bytes: number): boolean {
+    return this.#context.room.hasShareFor(this.log.account, bytes);
+  }
+
+  append(entries: readonly Uint8Array[], options: AppendOptions = {}): Promise<number> {
     const ended = this.#refused ?? this.#ended;
     if (ended !== undefined) return Promise.reject(ended);
     const bytes = entries.length === 0 ? 0 : rowOverheadBytes + recordBytesOf(entries);
-    const problem = entries.length === 0 ? undefined : this.#problemWith(entries.length, bytes, isEnding);
+    const problem = entries.length === 0 ? undefined : this.#problemWith(entries.length, bytes, options);
     if (problem !== undefined) {
       this.#full ??= problem;
       return Promise.reject(problem);
     }
     this.#hold(entries.length, bytes);
     this.#open ??= this.#openChange();
+    if (this.log.account !== undefined) this.#context.onGrown(this.log.account);
     return this.#open.add(entries, bytes);
   }
 
-  #problemWith(entries: number, bytes: number, isEnding: boolean): StoreError | undefined {
+  #problemWith(entries: number, bytes: number, options: AppendOptions): StoreError | undefined {
+    const { isEnding = false, isCheckpoint = false } = options;
     if (this.#full !== undefined && !isEnding) return this.#full;
     return this.#context.room.problemWithAppend(this.log, {
       entries,
@@ -94,6 +103,7 @@ export class OwnedLog implements StreamLog {
       pendingEntries: this.#pendingEntries,
       pendingBytes: this.#pendingBytes,
       isEnding,
+      isCheckpoint,
     });
   }
 
@@ -192,7 +202,7 @@ export class OwnedLog implements StreamLog {
   #hold(entries: number, bytes: number): void {
     this.#pendingEntries += entries;
     this.#pendingBytes += bytes;
-    this.#context.room.hold(bytes);
+    this.#context.room.hold(this.log.account, bytes);
   }
 
   /** Nothing more can be added to the change, and it no longer counts as pending. */

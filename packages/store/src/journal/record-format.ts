@@ -34,6 +34,8 @@ export interface LogHead {
   readonly tag: string;
   /** Of a log whose stream has ended. */
   readonly entriesExpireAtMs: number | undefined;
+  /** Who it counts for; empty: nobody. */
+  readonly account: string;
 }
 
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
@@ -127,8 +129,8 @@ export function entriesFrom(key: RecordKey, value: Uint8Array | undefined): read
 const headNumbers = 6;
 
 export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
-  // None of them has a NUL character. The last was added within format 2, whose first readers ignore it.
-  const texts = Buffer.from(`${head.owner}\0${head.tag}\0${head.entriesExpireAtMs ?? ''}`);
+  // None of them has a NUL character. Those after the tag were added within format 2, whose first readers ignore them.
+  const texts = Buffer.from([head.owner, head.tag, head.entriesExpireAtMs ?? '', head.account].join('\0'));
   const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + texts.length);
   const { life, epoch, base, snapshot, createdAtMs, expiresAtMs } = head;
   let offset = valueHeadBytes;
@@ -141,7 +143,7 @@ export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
   const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
-  const [owner = '', tag = '', entriesExpireAt = ''] = content
+  const [owner = '', tag = '', entriesExpireAt = '', account = ''] = content
     .subarray(headNumbers * 8)
     .toString()
     .split('\0');
@@ -155,6 +157,7 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
     owner,
     tag,
     entriesExpireAtMs: entriesExpireAt === '' ? undefined : Number(entriesExpireAt),
+    account,
   };
 }
 

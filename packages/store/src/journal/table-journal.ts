@@ -13,14 +13,17 @@ import { checkLogNames } from '../limits.ts';
 import { type StoreClock, systemStoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import { CommitQueue } from './commit-queue.ts';
+import type { JournalAccount } from './journal-account.ts';
 import { JournalRoom } from './journal-room.ts';
 import { collectRecordsMax, JournalSweep } from './journal-sweep.ts';
 import type { JournalHost, JournalTable } from './journal-table.ts';
-import { type IndexedLog, LogIndex } from './log-index.ts';
+import { emptyLogBytes, type IndexedLog, LogIndex } from './log-index.ts';
 import { type LogContext, OwnedLog } from './owned-log.ts';
 
 /** Dead records are deleted between sweeps once there are that many. */
 const deadRecordsMax = 512;
+/** Logs of ended streams that are removed at once where their account needs the room. */
+const endedRemovedMax = 256;
 
 export interface TableJournalOptions {
   readonly bounds?: Partial<JournalBounds> | undefined;
@@ -38,6 +41,8 @@ export class TableJournal implements Journal {
   readonly #sweep: JournalSweep;
   #callOffAlarm: (() => void) | undefined;
   #isCollecting: boolean = false;
+  /** Accounts that are about to lose logs of ended streams. */
+  readonly #making = new Set<string>();
   /** Why nothing can be asked any more. */
   #ended: StoreError | undefined;
 
@@ -56,12 +61,13 @@ export class TableJournal implements Journal {
       onGivenUp: (log) => {
         if (this.#owners.get(log.stream) === log) this.#owners.delete(log.stream);
       },
+      onGrown: (account) => this.#makeRoom(account),
     };
     this.#setAlarm();
   }
 
   async takeOver(stream: string, owner: string, options: TakeOverOptions = {}): Promise<StreamLog | undefined> {
-    checkLogNames(stream, owner, options.tag ?? '');
+    checkLogNames(stream, owner, options.tag ?? '', options.account ?? '');
     let taken: OwnedLog | undefined;
     let before: OwnedLog | undefined;
     const request = this.#request((table) => {
@@ -81,18 +87,49 @@ export class TableJournal implements Journal {
   }
 
   #logToTakeOver(table: JournalTable, stream: string, options: TakeOverOptions): IndexedLog | undefined {
-    const { create = false, expectedEpoch, tag = '' } = options;
+    const { create = false, expectedEpoch, tag = '', account = '' } = options;
     const log = this.#liveLog(stream);
     if (expectedEpoch !== undefined && expectedEpoch !== (log?.head.epoch ?? 0)) return undefined;
     if (log !== undefined || !create) return log;
-    const problem = this.#room.problemWithNewLog(stream);
+    this.#removeEnded(table, account, emptyLogBytes(stream));
+    const problem = this.#room.problemWithNewLog(stream, account);
     if (problem !== undefined) throw problem;
     const expired = this.#index.logs.get(stream);
     if (expired !== undefined) this.#expire(table, expired);
     const now = this.#clock.now();
     const expiresAtMax = now + this.#room.ageMsMax;
     const expiresAtMs = Math.min(options.expiresAtMs ?? expiresAtMax, expiresAtMax);
-    return this.#index.create(stream, tag, now, expiresAtMs);
+    return this.#index.create(stream, { tag, account }, now, expiresAtMs);
+  }
+
+  /** Soon, and before its owners are held back: logs of ended streams go first. */
+  #makeRoom(account: JournalAccount): void {
+    const { name } = account;
+    if (this.#ended !== undefined || this.#making.has(name) || this.#room.endedToRemove(account, 0) === 0) return;
+    this.#making.add(name);
+    this.#request((table) => this.#removeEnded(table, name, 0)).then(
+      () => {
+        this.#making.delete(name);
+        const now = this.#index.accounts.take(name);
+        if (now !== undefined) this.#makeRoom(now);
+      },
+      // The next append tries again.
+      () => this.#making.delete(name),
+    );
+  }
+
+  /** Of one account that needs so many bytes, the oldest first, some at a time. */
+  #removeEnded(table: JournalTable, name: string, bytes: number): void {
+    const account = this.#index.accounts.take(name);
+    if (account === undefined) return;
+    let left = this.#room.endedToRemove(account, bytes);
+    let removed = 0;
+    for (const log of account.ended.values()) {
+      if (left <= 0 || removed === endedRemovedMax) return;
+      left -= log.bytes;
+      removed += 1;
+      this.#index.remove(table, log);
+    }
   }
 
   async peek(stream: string): Promise<StreamLogView | undefined> {
@@ -216,7 +253,7 @@ function fenced(reason: string): StoreError {
 }
 
 function summaryOf({ stream, head, records, snapshot, last, bytes }: IndexedLog): StreamLogSummary {
-  const { epoch, owner, base, createdAtMs, expiresAtMs, entriesExpireAtMs } = head;
+  const { epoch, owner, base, createdAtMs, expiresAtMs, entriesExpireAtMs, account } = head;
   const tag = records.length === 0 && snapshot === undefined ? '' : head.tag;
-  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag, entriesExpireAtMs };
+  return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag, account, entriesExpireAtMs };
 }

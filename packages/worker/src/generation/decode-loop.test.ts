@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { InferenceSession, Tensor } from '../onnxruntime/onnxruntime.ts';
-import { storytellerEndId, storytellerFile, writeStorytellerFolder } from '../testing/storyteller-folder.ts';
+import { storytellerEndId, storytellerFile } from '../testing/storyteller-folder.ts';
 import { DecodeLoop } from './decode-loop.ts';
 import { tokenBytesOf } from './decoder-tensors.ts';
 import { type ReadDecoder, readDecoder } from './read-decoder.ts';
@@ -17,20 +14,15 @@ const prompts = Array.from({ length: 6 }, (_, index) => [
   ...Array.from({ length: 5 + ((index * 27) % 70) }, (_value, at) => ((index * 37 + at * 101) % 2000) + 20),
 ]);
 
-let folder: string;
 let decoder: ReadDecoder;
 let session: InferenceSession;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'millrace-decode-'));
-  decoder = await readDecoder(await writeStorytellerFolder(folder));
+  decoder = await readDecoder(storytellerFile);
   session = await InferenceSession.create(decoder.model as Uint8Array, options);
 });
 
-afterAll(async () => {
-  await session.release();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => session.release());
 
 function loopWith(config: Partial<DecodeConfig> = {}): DecodeLoop {
   const { tensors } = decoder;

@@ -96,10 +96,11 @@ export class SchedulerReferee {
   }
 
   /** A worker that serves the model; undefined: none does. */
-  takeServer(key: ModelKey): number | undefined {
+  takeServer(key: ModelKey, isForAll: boolean): number | undefined {
     const model = this.#ledger.models.get(key);
     if (model === undefined) return undefined;
-    return [...this.#ledger.workers.values()].find(({ models }) => models.has(model))?.id;
+    const servers = [...this.#ledger.workers.values()].filter(({ models }) => models.has(model));
+    return servers.find(({ reserved }) => !isForAll || !reserved.has(model))?.id;
   }
 
   atEnd(counts: SchedulerCounts): void {

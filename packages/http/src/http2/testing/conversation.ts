@@ -1,14 +1,12 @@
 /** A connection in memory after its handshake, with the frames it sends as text lines that a test can list. */
-import { HpackDecoder } from '../../hpack/decoder.ts';
+import { frameFlag, frameType, type HeaderField, HpackDecoder, readUint32BigEndian } from '@millrace/http2';
+import { framesFrom, hello } from '@millrace/http2/testing';
 import type { HttpLimitOptions } from '../../wire/config.ts';
 import type { HostParts } from '../../wire/connection-host.ts';
-import type { HeaderField } from '../../wire/header-field.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
 import type { ExchangeListener, WireHandler } from '../../wire/wire-exchange.ts';
 import { Http2Connection } from '../connection.ts';
-import { frameFlag, frameType, readUint32BigEndian } from '../frames.ts';
-import { framesFrom, hello } from './frame-tools.ts';
 
 export function converseHttp2(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
   const host = new MemoryHost(handler, options, parts);

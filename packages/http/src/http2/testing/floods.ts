@@ -1,5 +1,5 @@
 /** The floods a client may try over HTTP/2, for the tests that see them cut off and the bench that watches other clients meanwhile. */
-import { frameFlag, frameType } from '../frames.ts';
+import { frameFlag, frameType } from '@millrace/http2';
 import {
   data,
   frame,
@@ -11,7 +11,7 @@ import {
   reset,
   settings,
   windowUpdate,
-} from './frame-tools.ts';
+} from '@millrace/http2/testing';
 
 /** What an attack sends round after round, and the reason it is cut off for. */
 export interface Flood {

@@ -1,7 +1,8 @@
 /** An exchange without a connection: tests feed it a request and check the answer. */
+
+import { fieldKindOf, HeaderField } from '@millrace/http2';
 import type { HeaderList } from '../../exchange.ts';
 import { FieldList, noFields } from '../../wire/field-list.ts';
-import { fieldKindOf, HeaderField } from '../../wire/header-field.ts';
 import { type ServerMemory, unlimitedMemory } from '../../wire/memory.ts';
 import { type AnswerBody, WireExchange } from '../../wire/wire-exchange.ts';
 import { envelopePrefix } from '../envelope.ts';

@@ -19,7 +19,9 @@ export interface WantedInputs {
   /** Files by input. */
   readonly files: ReadonlyMap<string, InputFile>;
   readonly shapes: ReadonlyMap<string, readonly number[]>;
-  /** Generates the inputs without values. */
+  /** Inputs that are left out when no value is given. */
+  readonly optional: ReadonlySet<string>;
+  /** Generates the inputs without values that are not optional. */
   readonly random: { readonly seed: number; readonly rows: number } | undefined;
 }
 
@@ -37,6 +39,7 @@ export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs):
     const file = wanted.files.get(spec.name);
     if (file !== undefined) inputs.push(tensorFromFile(spec, file, wanted.shapes.get(spec.name)));
     else if (text !== undefined) inputs.push(tensorFrom(spec, text, wanted.shapes.get(spec.name)));
+    else if (wanted.optional.has(spec.name)) continue;
     else if (wanted.random !== undefined) {
       const { seed, rows } = wanted.random;
       const shape =

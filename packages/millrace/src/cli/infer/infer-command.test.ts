@@ -24,6 +24,8 @@ const metadata = {
   outputs: [],
 };
 
+const generatorInputs = ['t', 'more'].map((name) => ({ name, datatype: 'BYTES', shape: [1] }));
+
 function echo(body: Buffer, headers: IncomingMessage['headers'], response: ServerResponse): void {
   const length = headers['inference-header-content-length'];
   const jsonBytes = length === undefined ? body.length : Number(length);
@@ -40,6 +42,10 @@ function answer(request: IncomingMessage, body: Buffer, response: ServerResponse
     response.end(JSON.stringify(metadata));
   else if (request.url === '/v2/models/text')
     response.end(JSON.stringify({ ...metadata, inputs: [{ name: 't', datatype: 'BYTES', shape: [1] }] }));
+  else if (request.url === '/v2/models/generator')
+    response.end(JSON.stringify({ ...metadata, inputs: generatorInputs }));
+  else if (request.url === '/v2/models/generator/config')
+    response.end(JSON.stringify({ input: [{ name: 't' }, { name: 'more', optional: true }] }));
   else if (request.url?.endsWith('/infer') === true) echo(body, request.headers, response);
   else {
     response.statusCode = 404;
@@ -99,6 +105,21 @@ test.each([
   expect(JSON.parse(received.at(-1)?.body.toString() ?? '')).toEqual({
     inputs: [{ name: 't', datatype: 'BYTES', shape: [1], data: [sent] }],
   });
+});
+
+test.each([
+  ['is left out', ['--input', 't=Once'], ['t']],
+  ['is not made up', ['--random'], ['t']],
+  ['is sent when it is given', ['--input', 't=Once', '--input', 'more={"seed":1}'], ['t', 'more']],
+])('an optional input %s', async (_name, args, sent) => {
+  expect(await infer('generator', ...args)).toMatchObject({ code: 0, stderr: '' });
+  const { inputs } = JSON.parse(received.at(-1)?.body.toString() ?? '') as { inputs: { name: string }[] };
+  expect(inputs.map(({ name }) => name)).toEqual(sent);
+});
+
+test('an input that is not optional has to be given, also where the server shows no configuration', async () => {
+  expect((await infer('generator', '--input', 'more={}')).stderr).toContain('input t BYTES[1] has no values');
+  expect((await infer('text')).stderr).toContain('input t BYTES[1] has no values');
 });
 
 test('--binary sends and receives tensors as bytes, without loss', async () => {
@@ -163,7 +184,7 @@ test('--random fills in only what is not given', async () => {
     'x=1,2',
   );
   expect(JSON.parse(stdout)).toMatchObject({ outputs: [{ shape: [1, 2] }, { data: [5] }] });
-  expect(received[1]?.path).toBe('/v2/models/echo/versions/3/infer');
+  expect(received.at(-1)?.path).toBe('/v2/models/echo/versions/3/infer');
 });
 
 test('16-bit floats are sent as bytes without --binary', async () => {

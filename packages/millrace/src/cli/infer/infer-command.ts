@@ -1,7 +1,7 @@
 /** `millrace infer`: one request to a running server, its answer on the screen. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, messageFromFileError, type TensorSpec } from '@millrace/protocol';
 import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -23,7 +23,7 @@ interface InferPlan {
   readonly timeoutMs: number;
   readonly deadlineMs: number | undefined;
   readonly dataFile: string | undefined;
-  readonly inputs: Omit<WantedInputs, 'files'>;
+  readonly inputs: Omit<WantedInputs, 'files' | 'optional'>;
   /** Paths by input. */
   readonly files: ReadonlyMap<string, string>;
   readonly isBinary: boolean;
@@ -56,7 +56,10 @@ async function requestFrom(
   // Servers take 16-bit floats as bytes only, and files are mostly not text.
   const isBinary =
     plan.isBinary || files.size > 0 || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
-  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files }), isBinary);
+  const isGiven = ({ name }: TensorSpec): boolean => plan.inputs.values.has(name) || files.has(name);
+  // An input that is left out is either optional, or the command fails.
+  const optional = inputs.every(isGiven) ? new Set<string>() : await client.optionalInputs(plan.model, plan.version);
+  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files, optional }), isBinary);
 }
 
 async function readData(file: string, parts: CommandEnvironment): Promise<Uint8Array> {

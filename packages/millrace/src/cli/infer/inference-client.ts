@@ -35,6 +35,14 @@ export class InferenceClient {
     return { name: String(metadata.name ?? model), inputs: tensorSpecsFrom(metadata.inputs) };
   }
 
+  /** Inputs that a request may leave out. Servers without the configuration extension have none. */
+  async optionalInputs(model: string, version: string | undefined): Promise<ReadonlySet<string>> {
+    const { status, body } = await callServer(this.#options, `${modelPath(model, version)}/config`, {});
+    const { input } = status === 200 ? objectFrom(body) : {};
+    const entries = Array.isArray(input) ? input.filter(isObject) : [];
+    return new Set(entries.filter(({ optional }) => optional === true).map(({ name }) => String(name)));
+  }
+
   /** `deadlineMs`: after which the server cancels the request; undefined: never. */
   infer(
     model: string,

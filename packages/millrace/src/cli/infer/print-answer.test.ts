@@ -35,6 +35,16 @@ test('a scalar, an empty tensor and values that are not finite are shown too', (
   expect(text(floats([3], [Number.NaN, Infinity, -Infinity]))[1]).toBe('    NaN, Infinity, -Infinity');
 });
 
+test('a text of several lines is shown line by line', () => {
+  const story: Tensor = {
+    name: 'b',
+    datatype: 'BYTES',
+    shape: [1],
+    data: encodeBytesElements(['Once.\n\n"Ah," said \u001b[31m he']),
+  };
+  expect(text(story)).toEqual(['  b BYTES[1]', '    Once.', '    ', '    "Ah," said \\u001b[31m he']);
+});
+
 test('bytes that are text are shown as text, others as base64', () => {
   const named = (data: Uint8Array): Tensor => ({ name: 'b', datatype: 'BYTES', shape: [2], data });
   expect(text(named(encodeBytesElements(['hé', '"']))).at(1)).toBe('    "hé", "\\""');

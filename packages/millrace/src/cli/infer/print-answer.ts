@@ -38,6 +38,9 @@ function shownData(tensor: Tensor): JsonValue[] {
 
 function rowsOf(tensor: Tensor): string[] {
   const values = shownData(tensor);
+  const [only] = values;
+  // A text of several lines, such as a story, is there to be read.
+  if (values.length === 1 && typeof only === 'string' && only.includes('\n')) return readableLines(only);
   const width = tensor.shape.at(-1) ?? 1;
   if (values.length === 0) return ['(empty)'];
   const rows: string[] = [];
@@ -50,6 +53,11 @@ function rowsOf(tensor: Tensor): string[] {
   }
   if (rowCount > rowsShownMax) rows.push(`… ${rowCount - rowsShownMax} more rows`);
   return rows;
+}
+
+/** Control characters other than line ends are escaped, as they are within a row: they could change the terminal. */
+function readableLines(text: string): string[] {
+  return text.split('\n').map((line) => stringifyJson(line).slice(1, -1).replaceAll('\\"', '"'));
 }
 
 /** Where a row stands in all dimensions but the last: `[2,0] `. */

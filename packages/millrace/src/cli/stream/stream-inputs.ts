@@ -115,7 +115,13 @@ function wantedOf(
   values: ReadonlyMap<string, string>,
   files: ReadonlyMap<string, { path: string; bytes: Uint8Array }> = new Map(),
 ) {
-  return { values, files, shapes: new Map<string, readonly number[]>(), random: undefined };
+  return {
+    values,
+    files,
+    shapes: new Map<string, readonly number[]>(),
+    optional: new Set<string>(),
+    random: undefined,
+  };
 }
 
 function tensorsInput(tensors: readonly Tensor[]): StreamInputJson {

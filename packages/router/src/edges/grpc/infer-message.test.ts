@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { delimitedHead, InferenceError } from '@millrace/protocol';
+import { delimitedHead, InferenceError, MalformedMessage, messageFieldsMax } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -11,7 +11,6 @@ import {
   type ModelInferRequest,
   ModelInferRequestSchema,
 } from '../../proto/generated/inference/grpc_service_pb.ts';
-import { MalformedMessage, messageFieldsMax } from '../protobuf/proto-cursor.ts';
 import { type InferMessage, InferMessageReader, type InferParameter, joinedContentsBytesMax } from './infer-message.ts';
 
 const roomy = {

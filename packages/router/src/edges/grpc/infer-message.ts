@@ -1,6 +1,5 @@
 /** A ModelInferRequest, read without copying: raw tensors are views of the message. */
-import { InferenceError } from '@millrace/protocol';
-import { MalformedMessage, messageFieldsMax, ProtoCursor } from '../protobuf/proto-cursor.ts';
+import { InferenceError, MalformedMessage, messageFieldsMax, ProtoCursor } from '@millrace/protocol';
 import { TextMemo } from '../protobuf/text-memo.ts';
 
 export type InferParameter =

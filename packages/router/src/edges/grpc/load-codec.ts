@@ -1,7 +1,8 @@
 /** Messages that load a model. They bring files and may be large, but have few fields: reading takes time for each. */
+
 import type { DescField, DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { type RequestCodec, RpcError } from '@millrace/http';
-import { ProtoCursor, wireType } from '../protobuf/proto-cursor.ts';
+import { ProtoCursor, wireType } from '@millrace/protocol';
 import { codecOf } from './message-codec.ts';
 
 /** Fields of a load with those of the messages in it: twice what the most files that a load may bring have. */

@@ -6,9 +6,11 @@ import {
   elementsOf,
   type FixedSizeDatatype,
   InferenceError,
+  MalformedMessage,
+  ProtoCursor,
   quote,
+  wireType,
 } from '@millrace/protocol';
-import { MalformedMessage, ProtoCursor, wireType } from '../protobuf/proto-cursor.ts';
 import { joinPieces } from '../slices/join-pieces.ts';
 import type { SliceGenerator } from '../slices/slice-queue.ts';
 

@@ -1,6 +1,5 @@
 /** The fields of frames in protobuf: a cursor whose reads are checked against limits and name the field in what they throw. */
-import type { StreamCredit } from '@millrace/protocol';
-import { MalformedMessage, messageFieldsMax, ProtoCursor, wireType } from '../protobuf/proto-cursor.ts';
+import { MalformedMessage, messageFieldsMax, ProtoCursor, type StreamCredit, wireType } from '@millrace/protocol';
 import { TextMemo } from '../protobuf/text-memo.ts';
 import { checkFrameLength, type StreamFrameLimits, tooLarge } from './frame-limits.ts';
 import { invalidFrame } from './frame-parts.ts';

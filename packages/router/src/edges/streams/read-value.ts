@@ -1,6 +1,5 @@
 /** Reads google.protobuf.Struct and ListValue, which clients write parameters and short tensors as. */
-import { type JsonObject, type JsonValue, jsonDepthMax } from '@millrace/protocol';
-import { MalformedMessage } from '../protobuf/proto-cursor.ts';
+import { type JsonObject, type JsonValue, jsonDepthMax, MalformedMessage } from '@millrace/protocol';
 import type { FieldCursor } from './field-cursor.ts';
 import { tooLarge } from './frame-limits.ts';
 import { invalidFrame } from './frame-parts.ts';

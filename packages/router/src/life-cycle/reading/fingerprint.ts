@@ -29,14 +29,19 @@ export async function fingerprintOf(location: ModelLocation): Promise<ModelFinge
     return { text: fingerprint.text, versions: new Map([['1', fingerprint]]) };
   }
   const versions = new Map<string, FileFingerprint>();
-  for (const version of location.versions)
-    versions.set(version, await fingerprintOfTree(join(location.path, version), depthMax));
+  for (const version of location.versions) versions.set(version, await fingerprintOfVersion(location, version));
   const others: string[] = [];
   for (const name of await namesIn(location.path)) {
     if (!versions.has(name)) others.push(`${name}=${(await fingerprintOfTree(join(location.path, name), 0)).text}`);
   }
   const all = [...versions].map(([version, { text }]) => `${version}={${text}}`);
   return { text: [...all, ...others].join(';'), versions };
+}
+
+/** The same for the files of one version, without a look at the others. */
+export function fingerprintOfVersion(location: ModelLocation, version: string): Promise<FileFingerprint> {
+  if (location.isSingleFile) return fingerprintOfLooseFile(location);
+  return fingerprintOfTree(join(location.path, version), depthMax);
 }
 
 /** With the files beside it that may hold its weights: exporters name them after it (`m.onnx.data`, `m.data`, `m.onnx_data`). */

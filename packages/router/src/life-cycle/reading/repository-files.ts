@@ -1,7 +1,7 @@
 import { readModel } from '../../repository/read-model.ts';
 import type { ReadModelOptions } from '../../repository/read-model-options.ts';
 import { findAllModels } from '../../repository/repository.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { fingerprintOf, fingerprintOfVersion } from './fingerprint.ts';
 import { FolderWatches } from './folder-watches.ts';
 import type { RepositorySource } from './repository-source.ts';
 
@@ -10,6 +10,7 @@ export function repositoryFiles(paths: readonly string[], reading: ReadModelOpti
   return {
     find: () => findAllModels(paths),
     fingerprintOf: (location) => fingerprintOf(location),
+    fingerprintOfVersion: (location, version) => fingerprintOfVersion(location, version),
     read: (location) => readModel(location, reading),
     watch: (onChange) => new FolderWatches(paths, onChange),
   };

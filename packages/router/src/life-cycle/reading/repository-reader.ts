@@ -3,15 +3,15 @@ import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import type { ModelDefinition, ModelFailure, UnservedVersions } from '../../model/model-definition.ts';
 import type { FoundModels } from '../../repository/repository.ts';
 import type { ModelLocation } from '../../repository/repository-layout.ts';
-import type { ModelFingerprint } from './fingerprint.ts';
+import type { FileFingerprint, ModelFingerprint } from './fingerprint.ts';
 import type { RepositorySource } from './repository-source.ts';
 
 /** A model that was read, and the fingerprint of its folder at that time. */
 export interface ReadDefinition {
   readonly definition: ModelDefinition;
   readonly fingerprint: ModelFingerprint;
-  /** The fingerprint that its folder has now. */
-  readonly fingerprintNow: () => Promise<ModelFingerprint>;
+  /** The fingerprint that the files of a version have now. */
+  readonly fingerprintNow: (version: string) => Promise<FileFingerprint>;
   /** Rises with every requested load, also when nothing changed. */
   readonly generation: number;
 }
@@ -66,7 +66,8 @@ export class RepositoryReader {
     const { definition, failures, warnings, unserved } = await source.read(location);
     onUnserved(location.name, unserved);
     for (const warning of warnings) onWarning(warning);
-    const fingerprintNow = (): Promise<ModelFingerprint> => source.fingerprintOf(location);
+    const fingerprintNow = (version: string): Promise<FileFingerprint> =>
+      source.fingerprintOfVersion(location, version);
     return { failures, read: definition && { definition, fingerprint, fingerprintNow, generation: 0 } };
   }
 }

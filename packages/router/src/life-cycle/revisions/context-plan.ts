@@ -68,8 +68,8 @@ function workersOf({ lane, instanceCount, warmSpares }: ModelDefinition): number
 }
 
 async function isVersionUnchanged({ fingerprint, fingerprintNow }: ReadDefinition, version: string): Promise<boolean> {
-  const now = await fingerprintNow();
-  return now.versions.get(version)?.text === fingerprint.versions.get(version)?.text;
+  const { text } = await fingerprintNow(version);
+  return text === fingerprint.versions.get(version)?.text;
 }
 
 /** Leaves out the number of instances and the choice of versions, which change without a new load. */

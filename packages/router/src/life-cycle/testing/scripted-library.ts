@@ -17,6 +17,8 @@ export class ScriptedLibrary {
   readonly models = new ServedModels();
   readonly loader: RevisionLoader;
   readonly contents: LibraryContents;
+  /** By model: what its files are by now, where they are others than those that were read. */
+  readonly filesNow = new Map<string, string>();
 
   constructor(
     keeper: Partial<KeeperConfig> = {},
@@ -74,7 +76,12 @@ export class ScriptedLibrary {
   put(definition: ModelDefinition, fingerprint: string): void {
     const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
     const print = { text: fingerprint, versions };
-    const one = { definition, fingerprint: print, fingerprintNow: async () => print, generation: 1 };
+    const one = {
+      definition,
+      fingerprint: print,
+      fingerprintNow: async () => ({ text: this.filesNow.get(definition.name) ?? fingerprint, bytes: 10 }),
+      generation: 1,
+    };
     this.contents.put(definition.name, [], one);
   }
 
@@ -93,6 +100,13 @@ export class ScriptedLibrary {
     return this.models.statuses().map(({ name, version, state, reason }) => {
       return `${name}:${version} ${state}${reason && `: ${reason}`}`;
     });
+  }
+
+  /** The worker, the last one unless given, loads every model that it was told to. Files are compared before and after that. */
+  async loads(link = this.lane.last): Promise<void> {
+    await this.settle();
+    link.loads();
+    await this.settle();
   }
 
   /** Lets pending promise callbacks run. */

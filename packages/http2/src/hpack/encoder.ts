@@ -1,5 +1,5 @@
 /** HPACK encoding (RFC 7541) of response fields, directly into the output's buffer. */
-import { isTransportField, mustBeSendable } from '../wire/header-field.ts';
+import { isTransportField, mustBeSendable } from '../header-field.ts';
 import { tableBytesDefault } from './decoder.ts';
 import { EncoderTable } from './encoder-table.ts';
 import { encodeHuffman, huffmanBytes } from './huffman-encoder.ts';

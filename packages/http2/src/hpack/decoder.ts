@@ -1,6 +1,6 @@
 /** HPACK decoding (RFC 7541): decodes a header block, without copying it, into a list of shared fields. */
-import { fieldKind, fieldKindOf, HeaderField, isFieldValue, isLowerCaseName } from '../wire/header-field.ts';
-import { isPseudoValue } from '../wire/request-target.ts';
+import { fieldKind, fieldKindOf, HeaderField, isFieldValue, isLowerCaseName } from '../header-field.ts';
+import { isPseudoValue } from '../request-target.ts';
 import { DecoderTable, hpackEntryOverheadBytes } from './decoder-table.ts';
 import { decodeHuffman } from './huffman-decoder.ts';
 import { literalMemo } from './literal-memo.ts';

@@ -1,23 +1,25 @@
 /** The frames a connection sends about itself. */
-import type { HttpLimits } from '../wire/config.ts';
-import type { Output } from '../wire/output.ts';
 import {
   frameFlag,
   frameType,
   http2FrameHeaderBytes,
-  settingId,
   windowBytesDefault,
   writeFrameHeader,
   writeUint32BigEndian,
 } from './frames.ts';
 
-export function sendSettings(output: Output, limits: HttpLimits): void {
-  const settings: [number, number][] = [
-    [settingId.maxConcurrentStreams, limits.streamsMax],
-    [settingId.initialWindowSize, limits.streamWindowBytes],
-    [settingId.maxFrameSize, limits.frameBytesMax],
-    [settingId.maxHeaderListSize, limits.headerListBytesMax],
-  ];
+/** Where frames are written: `reserve` gives the offset in `bytes` of so many that follow what was written before. */
+export interface FrameOutput {
+  readonly bytes: Buffer;
+  reserve(count: number): number;
+}
+
+/** The first SETTINGS of a connection, and what its window has beyond the default. */
+export function sendSettings(
+  output: FrameOutput,
+  settings: readonly (readonly [id: number, value: number])[],
+  connectionWindowBytes: number,
+): void {
   const offset = output.reserve(http2FrameHeaderBytes + settings.length * 6);
   writeFrameHeader(output.bytes, offset, settings.length * 6, frameType.settings, 0, 0);
   let at = offset + http2FrameHeaderBytes;
@@ -27,23 +29,23 @@ export function sendSettings(output: Output, limits: HttpLimits): void {
     writeUint32BigEndian(output.bytes, at + 2, value);
     at += 6;
   }
-  const more = limits.connectionWindowBytes - windowBytesDefault;
+  const more = connectionWindowBytes - windowBytesDefault;
   if (more > 0) sendWindowUpdate(output, 0, more);
 }
 
-export function sendSettingsAck(output: Output): void {
+export function sendSettingsAck(output: FrameOutput): void {
   const offset = output.reserve(http2FrameHeaderBytes);
   writeFrameHeader(output.bytes, offset, 0, frameType.settings, frameFlag.ack, 0);
 }
 
 /** A ping or the answer to one, with eight bytes from `payload[start]` on. */
-export function sendPing(output: Output, isAck: boolean, payload: Uint8Array, start: number): void {
+export function sendPing(output: FrameOutput, isAck: boolean, payload: Uint8Array, start: number): void {
   const offset = output.reserve(http2FrameHeaderBytes + 8);
   writeFrameHeader(output.bytes, offset, 8, frameType.ping, isAck ? frameFlag.ack : 0, 0);
   for (let at = 0; at < 8; at++) output.bytes[offset + http2FrameHeaderBytes + at] = payload[start + at] as number;
 }
 
-export function sendGoaway(output: Output, lastStreamId: number, code: number, debug: string): void {
+export function sendGoaway(output: FrameOutput, lastStreamId: number, code: number, debug: string): void {
   const length = 8 + debug.length;
   const offset = output.reserve(http2FrameHeaderBytes + length);
   writeFrameHeader(output.bytes, offset, length, frameType.goaway, 0, 0);
@@ -52,13 +54,13 @@ export function sendGoaway(output: Output, lastStreamId: number, code: number, d
   output.bytes.write(debug, offset + http2FrameHeaderBytes + 8, 'latin1');
 }
 
-export function sendReset(output: Output, streamId: number, code: number): void {
+export function sendReset(output: FrameOutput, streamId: number, code: number): void {
   const offset = output.reserve(http2FrameHeaderBytes + 4);
   writeFrameHeader(output.bytes, offset, 4, frameType.rstStream, 0, streamId);
   writeUint32BigEndian(output.bytes, offset + http2FrameHeaderBytes, code);
 }
 
-export function sendWindowUpdate(output: Output, streamId: number, bytes: number): void {
+export function sendWindowUpdate(output: FrameOutput, streamId: number, bytes: number): void {
   const offset = output.reserve(http2FrameHeaderBytes + 4);
   writeFrameHeader(output.bytes, offset, 4, frameType.windowUpdate, 0, streamId);
   writeUint32BigEndian(output.bytes, offset + http2FrameHeaderBytes, bytes);

@@ -1,9 +1,9 @@
 /** Walks protobuf's binary form without copying or allocating. Throws a `MalformedMessage` for invalid bytes. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError } from './errors.ts';
 
 export class MalformedMessage extends InferenceError {
   constructor(what: string) {
-    super('invalid-request', `the request message is not valid protobuf: ${what}`);
+    super('invalid-request', `the message is not valid protobuf: ${what}`);
     this.name = 'MalformedMessage';
   }
 }

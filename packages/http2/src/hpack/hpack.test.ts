@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type HeaderField, isTransportField } from '../wire/header-field.ts';
+import { type HeaderField, isTransportField } from '../header-field.ts';
 import { bombFactor, HpackDecoder } from './decoder.ts';
 import { HpackEncoder } from './encoder.ts';
 import { codeLengths } from './huffman-code.ts';

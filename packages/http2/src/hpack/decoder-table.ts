@@ -1,4 +1,4 @@
-import type { HeaderField } from '../wire/header-field.ts';
+import type { HeaderField } from '../header-field.ts';
 
 /** Bytes that an entry counts beyond its name and value (RFC 7541, 4.1). */
 export const hpackEntryOverheadBytes = 32;

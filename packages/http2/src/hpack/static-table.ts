@@ -1,5 +1,5 @@
 /** The static table of RFC 7541, appendix A, in the forms that decoder and encoder need. */
-import { fieldKindOf, HeaderField } from '../wire/header-field.ts';
+import { fieldKindOf, HeaderField } from '../header-field.ts';
 
 const rows: readonly (readonly [name: string, value: string])[] = [
   [':authority', ''],

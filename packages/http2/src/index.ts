@@ -1,0 +1,10 @@
+export * from './control-frames.ts';
+export { type FrameSink, Http2FrameReader } from './frame-reader.ts';
+export * from './frames.ts';
+export * from './header-block.ts';
+export * from './header-field.ts';
+export { HpackDecoder } from './hpack/decoder.ts';
+export { hpackEntryOverheadBytes } from './hpack/decoder-table.ts';
+export { HpackEncoder } from './hpack/encoder.ts';
+export * from './peer-settings.ts';
+export { isAuthority } from './request-target.ts';
