@@ -69,6 +69,19 @@ export function inferBody(model: string, input: string, shape: readonly number[]
   return envelopeOf(modelInferRequest.encode(message).finish());
 }
 
+/** The answer of a model that gives back its only input as `output`. */
+export function echoOf(request: Uint8Array): Uint8Array {
+  const { modelName, inputs, rawInputContents } = modelInferRequest.decode(request) as unknown as {
+    modelName: string;
+    inputs: { datatype: string; shape: unknown[] }[];
+    rawInputContents: Uint8Array[];
+  };
+  const outputs = inputs.map(({ datatype, shape }) => ({ name: 'output', datatype, shape }));
+  return modelInferResponse
+    .encode({ modelName, modelVersion: '1', outputs, rawOutputContents: rawInputContents })
+    .finish();
+}
+
 /** An FP32 output of an answer. */
 export function outputFrom(message: Uint8Array, name: string): Float32Array {
   const answer = modelInferResponse.decode(message) as unknown as {

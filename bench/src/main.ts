@@ -9,6 +9,7 @@ import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
 import type { ReportTable, Sample, Scenario } from './scenario.ts';
 import { attacksScenario } from './scenarios/attacks.ts';
 import { batchingScenario } from './scenarios/batching.ts';
+import { clientUnaryScenario } from './scenarios/client-unary.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
 import { grpc600kScenario } from './scenarios/grpc-600k.ts';
 import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
@@ -34,6 +35,7 @@ import { missingTools } from './tools.ts';
 const scenarios: readonly Scenario[] = [
   grpcNoopScenario,
   grpcInferScenario,
+  clientUnaryScenario,
   grpc600kScenario,
   grpcStreamScenario,
   streamsScenario,

@@ -110,6 +110,52 @@ test('ModelStreamInfer gets one answer a token, and the text of the unary call',
   expect(texts.join('')).toBe(expected.text_output?.data[0]);
 });
 
+/** A counter of the generator, under our name and under that of vLLM, which must agree. */
+async function counted(ours: string, vllm: string): Promise<number> {
+  const value = await server.metric(ours, { model: 'story' });
+  expect(await server.metric(vllm, { model_name: 'story' }), vllm).toBe(value);
+  return value;
+}
+
+async function usage(): Promise<Record<'prompt' | 'output' | 'texts' | 'first' | 'gaps', number>> {
+  return {
+    prompt: await counted('millrace_generator_prompt_tokens_total', 'vllm:prompt_tokens_total'),
+    output: await counted('millrace_generator_output_tokens_total', 'vllm:generation_tokens_total'),
+    texts: await counted('millrace_generator_texts_total', 'vllm:request_success_total'),
+    first: await counted('millrace_generator_first_token_seconds_count', 'vllm:time_to_first_token_seconds_count'),
+    gaps: await counted('millrace_generator_inter_token_seconds_count', 'vllm:inter_token_latency_seconds_count'),
+  };
+}
+
+/** What `run` adds to the counters. */
+async function usageOf(run: () => Promise<unknown>): Promise<Awaited<ReturnType<typeof usage>>> {
+  const before = await usage();
+  await run();
+  const after = await usage();
+  return Object.fromEntries(
+    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof typeof before]]),
+  ) as typeof after;
+}
+
+test('metrics count the tokens of a call exactly, whatever outputs it asks for', async () => {
+  // The prompt has four tokens, and one that the tokenizer puts before it.
+  const expected = { prompt: 5, output: 12, texts: 1, first: 1, gaps: 11 };
+  expect(await usageOf(() => inferred({ max_tokens: 12 }))).toEqual(expected);
+  const textOnly = () =>
+    fetch(`${server.url}/v2/models/story/infer`, {
+      method: 'POST',
+      body: JSON.stringify({
+        inputs: [{ name: 'text_input', datatype: 'BYTES', shape: [1], data: [prompt] }],
+        outputs: [{ name: 'text_output' }],
+        parameters: { max_tokens: 12 },
+      }),
+    }).then((answer) => answer.text());
+  expect(await usageOf(textOnly)).toEqual(expected);
+  expect(await server.metric('millrace_generator_running_texts', { model: 'story' })).toBe(0);
+  expect(await server.metric('millrace_generator_cache_bytes', { model: 'story' })).toBe(0);
+  expect(await server.metric('millrace_generator_cache_max_bytes', { model: 'story' })).toBe(256 * 2 ** 20);
+});
+
 const tokens = 24;
 /** A worker that takes over loads the model and probes it first. */
 const takeOverMsMax = 120_000;
@@ -145,11 +191,16 @@ test('a durable stream gets one output a token', async () => {
 test(
   'the text after kill -9 of the worker is that of the undisturbed stream',
   async () => {
-    const client = await told(parameters);
-    await client.received('output', 5);
-    killWorker();
-    expect(await client.received('ended')).toMatchObject({ outcome: 'done' });
-    expect(client.all('output')).toEqual(undisturbed);
+    const added = await usageOf(async () => {
+      const client = await told(parameters);
+      await client.received('output', 5);
+      killWorker();
+      expect(await client.received('ended')).toMatchObject({ outcome: 'done' });
+      expect(client.all('output')).toEqual(undisturbed);
+    });
+    // Nothing is counted twice; the time without a worker is no gap between two tokens.
+    expect(added).toMatchObject({ prompt: 5, output: tokens, texts: 1, first: 1 });
+    expect([tokens - 1, tokens - 2]).toContain(added.gaps);
   },
   takeOverMsMax,
 );

@@ -1,7 +1,7 @@
-/** The probe of stateful models on the real engine: one that company changes runs alone, one that is random is shown as such. */
+/** The probes of stateful models and generators on the real engine: one that company changes runs alone, one that is random is shown as such. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ModelRepository, type OnnxNode, onnxModelFrom } from '@millrace/worker/testing';
+import { ModelRepository, type OnnxNode, onnxModelFrom, smallDecoder } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { runningTotal, valueInput, writeRunningTotal } from '../support/running-total.ts';
@@ -39,6 +39,11 @@ writeModel('batch_mean', {
   attributes: { axes: [0], keepdims: 1 },
 });
 writeModel('noise', { operator: 'RandomNormalLike', inputs: ['value'], outputs: ['added'] });
+
+models.copy(join(repositoryRoot, 'models/storyteller'));
+models
+  .write('noisy_text/1/model.onnx', smallDecoder('noisy'))
+  .write('noisy_text/1/tokenizer.json', readFileSync(join(repositoryRoot, 'models/storyteller/1/tokenizer.json')));
 
 let server: ServerProcess;
 const clients: StreamSocketClient[] = [];
@@ -80,6 +85,19 @@ test.each([
   await opened(model);
   const logged = server.records.filter((record) => record.message === message && record.model === model);
   expect(logged).toMatchObject([{ version: '1', exact, verdict }]);
+});
+
+test.each([
+  ['storyteller', true, 'exact'],
+  ['noisy_text', false, 'inexact'],
+])('%s: the probe of a generator at its load says %s', { timeout: 120_000 }, async (model, exact, verdict) => {
+  const { frame } = await opened(model);
+  const shown = await fetch(`${server.url}/v1/management/streams/${frame.streamId}`);
+  expect(await shown.json()).toMatchObject({ model, exact, exactness: verdict });
+  const answer = await fetch(`${server.url}/v1/management/contexts`);
+  const { contexts } = (await answer.json()) as { contexts: readonly { model: string; exact?: boolean }[] };
+  expect(contexts.find((one) => one.model === model)?.exact).toBe(exact);
+  expect(frame.warnings ?? []).toEqual(exact ? [] : [expect.stringMatching(/exact: false.*repeated runs give other/)]);
 });
 
 test('streams of a model that company changes are not mixed up', { timeout: 120_000 }, async () => {

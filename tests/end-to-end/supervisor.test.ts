@@ -1,6 +1,6 @@
 /** `millrace serve` as a supervisor: what kills of its processes, crashes and failed starts look like from outside. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -87,6 +87,47 @@ describe.runIf(process.platform === 'linux')('a supervised server', () => {
     const asked = request({ socketPath: socket, path: '/v1/management/contexts', agent: false }).end();
     expect(await new Promise((resolve) => asked.once('response', ({ statusCode }) => resolve(statusCode)))).toBe(200);
     expect(child.exitCode).toBeNull();
+    expect(await running.stop()).toBe(0);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('what was loaded, unloaded and labelled by request stays so when the router is replaced', {
+    timeout: restartsMsMax,
+  }, async () => {
+    const models = join(repositoryRoot, 'tests/models');
+    const loads = ['--load-model', 'mlp', '--load-model', 'add_sub'];
+    const running = await start([models, '--model-control-mode', 'explicit', ...loads]);
+    const post = async (path: string, body?: object): Promise<number> => {
+      const init = { method: 'POST', ...(body && { body: JSON.stringify(body) }) };
+      return (await fetch(`${running.url}${path}`, init)).status;
+    };
+    const statuses = (): Promise<readonly (number | undefined)[]> =>
+      Promise.all(
+        ['mlp', 'add_sub', 'uploaded', 'mlp@good'].map((name) => statusOf(running.url, `/v2/models/${name}/ready`)),
+      );
+    await eventually(
+      'both are served',
+      async () => (await statuses()).slice(0, 2).every((status) => status === 200),
+      60_000,
+    );
+    const config = JSON.stringify({ backend: 'onnxruntime', max_batch_size: 3 });
+    const file = readFileSync(model).toString('base64');
+    expect(
+      await post('/v2/repository/models/uploaded/load', { parameters: { config, 'file:1/model.onnx': file } }),
+    ).toBe(200);
+    expect(await post('/v2/repository/models/add_sub/unload')).toBe(200);
+    const label = await fetch(`${running.url}/v1/management/models/mlp/labels/good`, {
+      method: 'PUT',
+      body: JSON.stringify({ version: '1' }),
+    });
+    expect(label.status).toBe(200);
+    const before = await statuses();
+    expect([before[0], before[2], before[3]]).toEqual([200, 200, 200]);
+    expect(before[1]).not.toBe(200);
+    await replaceRouter(running, 'SIGKILL');
+    await eventually('it serves what it served', async () => `${await statuses()}` === `${before}`, 60_000);
+    const kept = (await (await fetch(`${running.url}/v2/models/uploaded/config`)).json()) as { max_batch_size: number };
+    expect(kept.max_batch_size).toBe(3);
     expect(await running.stop()).toBe(0);
     expect(readdirSync(folder)).toEqual([]);
   });

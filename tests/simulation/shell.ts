@@ -175,6 +175,7 @@ export async function openShell(parts: ShellParts): Promise<OpenedShell> {
       pollMs,
       settleMs,
       loads: [],
+      isRestart: false,
       isUploadedCodeAllowed: false,
       measureMs,
       budgetBytes: weather.budgetBytes,

@@ -20,6 +20,7 @@ vi.setConfig({ testTimeout: 600_000 });
 /** All kinds of events and actions; a simulation in which one never occurs proves nothing about it. */
 const sights = [
   'batch-answered',
+  'batch-credit',
   'batch-progressed',
   'breaker-closed',
   'breaker: half-open',

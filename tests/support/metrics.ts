@@ -32,7 +32,7 @@ export function samplesFrom(text: string): Map<string, number> {
 export function metricFrom(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   let sum = 0;
   for (const line of text.split('\n')) {
-    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    const match = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (match?.[1] !== name) continue;
     const shown = new Map([...(match[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]));
     if (Object.entries(labels).every(([key, value]) => shown.get(key) === value)) sum += Number(match[3]);

@@ -12,7 +12,14 @@ interface ExportedName {
 }
 
 /** What programs of others import: every name behind these entry points counts as used. */
-const publicEntryPoints = ['packages/millrace/src/index.ts', 'packages/millrace/src/pipeline.ts'];
+const publicEntryPoints = [
+  'packages/client/src/index.ts',
+  'packages/client/src/node.ts',
+  'packages/client/src/public.ts',
+  'packages/client/src/transports/grpc/index.ts',
+  'packages/millrace/src/index.ts',
+  'packages/millrace/src/pipeline.ts',
+];
 
 const listPattern = /(?:^|\n)\s*(import|export)\s+(?:type\s+)?(?:\w+\s*,\s*)?\{([^}]*)\}\s*from\s*['"]([^'"]+)['"]/g;
 const starPattern = /(?:^|\n)\s*import\s+\*\s+as\s+(\w+)\s+from\s*['"]([^'"]+)['"]/g;

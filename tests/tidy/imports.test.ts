@@ -9,6 +9,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'shared-memory': [],
   http2: [],
   http: ['http2', 'protocol'],
+  client: ['http2', 'protocol'],
   core: ['protocol'],
   onnx: ['protocol'],
   generation: ['protocol'],

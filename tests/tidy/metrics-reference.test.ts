@@ -1,6 +1,7 @@
 import {
   batchRowsBuckets,
   connectionMetrics,
+  generatorMetrics,
   latencyBucketsSeconds,
   lifeCycleMetrics,
   loopDelayBucketsSeconds,
@@ -12,6 +13,7 @@ import {
   serverMetrics,
   streamMetrics,
   tritonMetrics,
+  vllmMetrics,
 } from '@millrace/router/internal';
 import { expect, test } from 'vitest';
 
@@ -41,6 +43,7 @@ const reference = [
   '',
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
+  section('Generators', generatorMetrics),
   section('Instances and queues', schedulerMetrics),
   section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
@@ -51,8 +54,12 @@ const reference = [
   `Buckets of \`${processMetrics.loopDelaySeconds.name}\`: ${loopDelayBucketsSeconds.join(', ')}.`,
   '',
   section('Triton names', tritonMetrics),
-  'The last table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
+  'The Triton table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
   'that already read those. Its counters do not end in `_total`, so OpenMetrics shows them as `unknown`.',
+  '',
+  section('vLLM names', vllmMetrics),
+  'For [generators](generators.md): the same series as in the table of generators (and `millrace_request_seconds` and `millrace_queue_seconds`) under',
+  'the names that dashboards and autoscalers of text generation read. `model_name` is the name of the model.',
   '',
 ].join('\n');
 
@@ -63,6 +70,7 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 test('every metric is named once, and with the ending its type asks for', () => {
   const all = [
     modelMetrics,
+    generatorMetrics,
     schedulerMetrics,
     memoryMetrics,
     lifeCycleMetrics,
@@ -71,7 +79,7 @@ test('every metric is named once, and with the ending its type asks for', () => 
     connectionMetrics,
     processMetrics,
   ].flatMap((table): MetricSpec[] => Object.values(table));
-  const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
+  const names = [...all, ...Object.values(tritonMetrics), ...Object.values(vllmMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);
   for (const spec of all) {
     expect(spec.name.endsWith('_total'), spec.name).toBe(spec.type === 'counter');

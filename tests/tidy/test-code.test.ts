@@ -7,15 +7,25 @@ import { root, type SourceFile, sourceFiles } from './source-files.ts';
 const files = sourceFiles().filter(({ path }) => path.includes('/src/'));
 const packages = new Set(files.map((file) => file.package));
 
+/** Of an entry point: a file for each condition, such as `node`. */
+interface Conditions {
+  readonly [condition: string]: string | Conditions;
+}
+
+function filesIn(target: string | Conditions): readonly string[] {
+  if (typeof target === 'string') return target.endsWith('.js') ? [target] : [];
+  return Object.values(target).flatMap(filesIn);
+}
+
 /** The files behind what a package exports, without what it exports for tests, and the programs. */
 function entryPointsOf(name: string): readonly string[] {
   const manifest = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as {
-    exports: Readonly<Record<string, string | { readonly default: string }>>;
+    exports: Readonly<Record<string, string | Conditions>>;
   };
   const programs = name === 'millrace' ? ['main', 'router-main'].map((file) => `packages/millrace/src/${file}.ts`) : [];
   const entryPoints = Object.entries(manifest.exports)
     .filter(([entryPoint]) => entryPoint !== './testing')
-    .map(([, target]) => (typeof target === 'string' ? target : target.default))
+    .flatMap(([, target]) => filesIn(target))
     .filter((target) => target.startsWith('./dist/'))
     .map((target) => target.replace('./dist/', `packages/${name}/src/`).replace(/\.js$/, '.ts'));
   return [...entryPoints, ...programs];

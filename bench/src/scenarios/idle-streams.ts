@@ -15,10 +15,11 @@ const count = 10_000;
 const warmUpCount = 100;
 /** As clients do that keep connections alive; each is pinged once while processor time is measured. */
 const pingSeconds = 20;
-/** The memory has settled when it changed by less than this between two samples so far apart. */
+/** The memory has settled when it changed by less than this for so long: an idle router gives memory back within 20 s. */
 const settledBytesMax = 512 * 1024;
-const settleMs = 1000;
-const settleSamplesMax = 60;
+const settledMs = 16_000;
+const sampleMs = 1000;
+const settleSamplesMax = 90;
 
 interface Transport {
   readonly name: string;
@@ -46,11 +47,13 @@ function contestantOn(repository: string): Contestant {
 
 async function settledBytes(pid: number): Promise<number> {
   let before = pssBytesOf(pid);
+  let unchangedMs = 0;
   for (let sample = 0; sample < settleSamplesMax; sample++) {
-    await setTimeout(settleMs);
+    await setTimeout(sampleMs);
     const now = pssBytesOf(pid);
-    if (Math.abs(now - before) < settledBytesMax) return now;
-    before = now;
+    unchangedMs = Math.abs(now - before) < settledBytesMax ? unchangedMs + sampleMs : 0;
+    if (unchangedMs >= settledMs) return now;
+    if (unchangedMs === 0) before = now;
   }
   throw new Error('the memory of the router does not settle');
 }

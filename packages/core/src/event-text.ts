@@ -34,6 +34,8 @@ export function formatEvent(event: SchedulerEvent): string {
       return `batch-answered ${event.batch}`;
     case 'batch-progressed':
       return `batch-progressed ${event.batch}`;
+    case 'batch-credit':
+      return `batch-credit ${event.batch} ${event.hasCredit ? 'some' : 'none'}`;
     case 'batch-failed':
       return `batch-failed ${event.batch} ${event.code}: ${event.message}`;
     case 'drain-started':

@@ -60,7 +60,9 @@ export type SchedulerEvent =
    * run again, whatever becomes of it. Its run limit begins anew.
    */
   | { readonly kind: 'batch-progressed'; readonly batch: BatchId }
-  /** Said of a batch that is not outstanding, `batch-progressed`, `batch-answered` and `batch-failed` change nothing. */
+  /** Whether its caller takes another part of the answer now: while it does not, the batch waits for it, and has no run limit. One that was cancelled waits for nobody. */
+  | { readonly kind: 'batch-credit'; readonly batch: BatchId; readonly hasCredit: boolean }
+  /** Said of a batch that is not outstanding, `batch-…` events change nothing. */
   | { readonly kind: 'batch-answered'; readonly batch: BatchId }
   | { readonly kind: 'batch-failed'; readonly batch: BatchId; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'drain-started' }

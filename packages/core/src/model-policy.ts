@@ -46,6 +46,8 @@ export interface ModelPolicy {
   readonly weight: number;
   /** Its workers serve only this model and run all batches that they hold at the same time. */
   readonly isConcurrent: boolean;
+  /** Its workers work on all batches that they hold in turns: a part of the answer of one begins the run limit of all anew. */
+  readonly sharesProgress: boolean;
 }
 
 export const openQueue: QueuePolicy = Object.freeze({
@@ -70,6 +72,7 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     instancesInUseMax: Number.POSITIVE_INFINITY,
     weight: 1,
     isConcurrent: false,
+    sharesProgress: false,
     ...options,
   });
   assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'rowsMax and queueRequestsMax are at least 1');

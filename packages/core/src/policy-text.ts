@@ -22,6 +22,7 @@ export function formatPolicy(policy: ModelPolicy): string {
   }
   if (policy.weight !== 1) fields.push(`weight=${policy.weight}`);
   if (policy.isConcurrent) fields.push('concurrent=1');
+  if (policy.sharesProgress) fields.push('shares-progress=1');
   return fields.join(' ');
 }
 
@@ -45,6 +46,7 @@ export function policyFromFields(
     instancesInUseMax: field('instances-in-use-max', Number.POSITIVE_INFINITY),
     weight: field('weight', 1),
     isConcurrent: field('concurrent', 0) === 1,
+    sharesProgress: field('shares-progress', 0) === 1,
   });
 }
 

@@ -12,11 +12,13 @@ import {
 /** Most settings in one frame; RFC 9113 defines six, and repeating them is legal but pointless. */
 const settingsPerFrameMax = 64;
 
-/** The limits that the client announced. */
+/** The limits that the other end announced. */
 export class PeerSettings {
   headerTableBytes = 4096;
   windowBytes = windowBytesDefault;
   frameBytesMax = frameBytesDefault;
+  /** Of interest to clients only. */
+  streamsMax = Number.POSITIVE_INFINITY;
 
   /** Applies the payload of a SETTINGS frame in order; returns the error code, `noError` when it is valid. */
   apply(bytes: Uint8Array, start: number, end: number): Http2ErrorCode {
@@ -26,6 +28,7 @@ export class PeerSettings {
       const id = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
       const value = readUint32BigEndian(bytes, at + 2);
       if (id === settingId.headerTableSize) this.headerTableBytes = value;
+      else if (id === settingId.maxConcurrentStreams) this.streamsMax = value;
       else if (id === settingId.enablePush && value > 1) return errorCode.protocolError;
       else if (id === settingId.initialWindowSize) {
         if (value > windowBytesMax) return errorCode.flowControlError;

@@ -13,6 +13,7 @@ import {
   type LocalLaneOptions,
   ModelLibrary,
   measureProcess,
+  ProbeMemory,
   pathRedactionFor,
   type ResultCache,
   Runners,
@@ -31,6 +32,7 @@ import { createLanes } from './lanes.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { pipelineDescriber } from './pipelines.ts';
 import { programs } from './programs.ts';
+import type { ReadingCache } from './reading-cache.ts';
 import { shareThreads } from './share-threads.ts';
 
 /** The most shared workers that are started before one of them holds a second model. */
@@ -40,14 +42,20 @@ export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
   readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'shadow' | 'worker'>;
+  /** It takes the place of another process: what was unloaded there by request is not loaded again. */
+  readonly isRestart?: boolean;
   /** Keeps explicit loads and pins; without it they are lost when the process ends. */
   readonly store?: MetadataStore;
+  /** Where what generators were found to be like is kept; without it, it is forgotten when the process ends. */
+  readonly probeFile?: string;
   /** Where model files uploaded with a load are kept; without it they are removed when the server ends. */
   readonly stateFolder?: string;
   readonly observer: DataPlaneObserver;
   readonly listener: LibraryListener;
   /** How child processes are started; without it by Node's `spawn`, with the system's folder for temporary files. */
   readonly children?: ChildProcesses;
+  /** What an earlier process found out about model files; without it everything is found out anew. */
+  readonly readings?: ReadingCache;
   /** The program of the worker processes; Millrace's own unless given. */
   readonly workerPath?: string;
   /** The system's unless given. */
@@ -122,19 +130,29 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const { workers, roster, inspection } = dataPlane;
   const sharing = { spreadWorkers: Math.min(availableParallelism(), sharedWorkersSpreadMax) };
   const fleet = new WorkerFleet(
-    { workers, roster, clock, random, loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000), listener },
+    {
+      workers,
+      roster,
+      clock,
+      random,
+      loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
+      listener,
+      probes: new ProbeMemory(parts.probeFile),
+    },
     sharing,
   );
-  const { children } = parts;
+  const { children, readings } = parts;
   const starter = children && { spawn: children.spawn };
   const library = await ModelLibrary.open({
     paths,
     source: repositoryFiles(paths, {
       gpu: gpuSupportFrom(config),
       defaults: modelDefaultsFrom(config),
-      describePipeline: pipelineDescriber(children?.spawn),
+      describePipeline: pipelineDescriber(children?.spawn, readings),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: programs.rowAnalyst, ...starter }).analyse,
+      analyseRows:
+        parts.analyseRows ??
+        new RowAnalyst({ programPath: programs.rowAnalyst, ...starter, ...(readings && { kept: readings }) }).analyse,
     }),
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: createLanes({
@@ -156,7 +174,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     measure: measureProcess,
     listener,
     keeper: { loadsMax: config.models.loadsMax, demandWaitersMax: config.models.demandWaitersMax },
-    control: controlFrom(config.models),
+    control: controlFrom(config.models, parts.isRestart === true),
     store,
     stateFolder: parts.stateFolder,
     temporaryFolder: children?.folder,
@@ -172,12 +190,13 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
 /** Short enough to see a context grow in time, long enough to cost next to nothing. */
 const measureMs = 5000;
 
-function controlFrom(models: Config['models']): LibraryControl {
+function controlFrom(models: Config['models'], isRestart: boolean): LibraryControl {
   return {
     mode: models.controlMode,
     pollMs: models.pollSeconds * 1000,
     settleMs: models.settleSeconds * 1000,
     loads: models.load,
+    isRestart,
     isUploadedCodeAllowed: models.allowUploadedCode,
     measureMs,
     budgetBytes: models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : models.memoryBudget,

@@ -4,6 +4,7 @@ import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } fr
 import type { Statistics } from '@millrace/router';
 import {
   CallerRule,
+  contractServices,
   createGrpcEdge,
   createRestEdge,
   createSseEdge,
@@ -48,6 +49,7 @@ import type { ExposureNotice, RunningServer, ServedModelStatus } from './running
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
 import { StreamRestoration } from './stream-restoration.ts';
+import { earlierEndFrom } from './supervisor/earlier-end.ts';
 import type { Supervision } from './supervisor/supervision.ts';
 import { version } from './version.ts';
 
@@ -78,6 +80,8 @@ async function startOn(
     listener: watch,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     heldFolder: supervision?.folder,
+    isRestart: (supervision?.restarts ?? 0) > 0,
+    onStateLost: (reason) => logger.warn({ reason }, 'explicit loads and labels of the router before are lost'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
     onWorkerLine: (pid, line) => watch.workerPrinted(pid, line),
@@ -105,8 +109,10 @@ async function startOn(
     observer: streamMetrics,
     memory,
     onProbed: exactnessLog(logger),
+    earlierEnd: earlierEndFrom(supervision?.restart),
     lastingFolder: assembly.lastingFolder,
     temporaryFolder: assembly.temporaryFolder,
+    readings: assembly.readings,
   });
   components.add({ close: () => streams.journal.close() });
   streamMetrics.show(streams.host, streams.journal);
@@ -239,11 +245,26 @@ function restHandler(parts: EdgeParts, streamRoutes: readonly Route[]): HttpHand
 }
 
 function grpcEdge(parts: EdgeParts, streams: StreamGateway): GrpcEdge {
+  const { assembly, callers, config, slices, onError } = parts;
   return createGrpcEdge({
     ...edgeBase(parts),
     streams,
-    added: [new StreamService({ gateway: streams, callers: parts.callers }), ...(parts.management?.services ?? [])],
-    limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
+    added: [
+      new StreamService({ gateway: streams, callers }),
+      ...contractServices({
+        gateway: streams,
+        dataPlane: assembly.dataPlane.inference,
+        catalogue: assembly.catalogue,
+        viewOf: (model, modelVersion) => assembly.models.takeModel(model, modelVersion)?.view,
+        callers,
+        slices,
+        clock: systemClock,
+        defaultContext: config.streams.defaultContext,
+        onError,
+      }),
+      ...(parts.management?.services ?? []),
+    ],
+    limits: { inputsMax: config.http.inputsMax, jsonBytesMax: config.http.jsonBytesMax },
   });
 }
 

@@ -50,6 +50,8 @@ export class FleetWatch implements LibraryListener {
   modelReady(model: ServedModel): void {
     this.#noteSharing(model);
     this.#observerOf(model).readinessChanged(true);
+    // Its counters are there before its first text.
+    if (model.view.isGenerator === true) this.#observerOf(model).generator();
     this.#metrics?.modelReady(model);
     this.#tell();
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { MemoryLedger } from '@millrace/core';
 import { ConfigError } from '@millrace/protocol';
 import {
+  type EarlierEnd,
   LiveStreamModels,
   ModelExactness,
   type ModelExactnessParts,
@@ -21,7 +22,7 @@ import {
   openMemoryJournal,
   StoreError,
 } from '@millrace/store';
-import { contentOf, FileDigests } from '@millrace/worker/content';
+import { contentOf, FileDigests, type LastingDigests } from '@millrace/worker/content';
 import type { Assembly } from './assemble.ts';
 import type { Config } from './config/fields.ts';
 
@@ -33,9 +34,13 @@ export interface StreamsParts {
   readonly memory: MemoryLedger;
   /** A model was probed before its first stream. */
   readonly onProbed: ModelExactnessParts['onProbed'];
+  /** How the router before this one ended. */
+  readonly earlierEnd: EarlierEnd;
   /** A private folder that outlives this process; undefined: nobody would look into it after this process. */
   readonly lastingFolder: string | undefined;
   readonly temporaryFolder: string | undefined;
+  /** Keeps digests of model files for the next router. */
+  readonly readings?: LastingDigests;
 }
 
 export interface Streams {
@@ -46,11 +51,11 @@ export interface Streams {
 }
 
 export function openStreams(parts: StreamsParts): Streams {
-  const { config, assembly, observer, memory, onProbed, lastingFolder, temporaryFolder } = parts;
+  const { config, assembly, observer, memory, onProbed, earlierEnd, lastingFolder, temporaryFolder } = parts;
   const { streams, store } = config;
   const folder = store.path !== '' ? join(store.path, 'journal') : lastingFolder && join(lastingFolder, 'journal');
   const journal = new LazyJournal(() => openJournal(streams, folder, temporaryFolder));
-  const digests = new FileDigests();
+  const digests = new FileDigests(undefined, undefined, parts.readings);
   const host = new StreamHost({
     journal,
     models: new LiveStreamModels({
@@ -72,6 +77,7 @@ export function openStreams(parts: StreamsParts): Streams {
       openPerCallerMax: streams.openPerCallerMax,
       resumeWindowMs: streams.resumeSeconds * 1000,
       journalWaitMsMax: streams.journalWaitSecondsMax * 1000,
+      restoreDeathsMax: streams.restoreDeathsMax,
       lifeMsMax: streams.lifeSecondsMax * 1000,
       drainMsMax: streams.drainSecondsMax * 1000,
       creditMessages: streams.creditMessages,
@@ -88,6 +94,7 @@ export function openStreams(parts: StreamsParts): Streams {
       planeTimeOf: (wallMs) => systemClock.now() + (wallMs - Date.now()),
     },
     observer,
+    earlierEnd,
     memory: new StreamHoldings({ ledger: memory, clock: systemClock }),
   });
   return { host, journal, hasJournal: folder !== undefined && existsSync(folder) };

@@ -2,10 +2,12 @@
  * The programs that run as processes: the command, and those of the worker package that a server starts. They come from
  * the bundle, which starts in half the time, unless it is missing or something was compiled after it was made.
  */
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { takeCurrentBundle } from './current-bundle.ts';
+import { version } from './version.ts';
 
 const require = createRequire(import.meta.url);
 /** Sources, compiled modules and the bundle are folders beside each other. */
@@ -39,4 +41,13 @@ function ofThisPackage(bundled: string, compiled: string): string {
 
 function ofWorkerPackage(bundled: string, exported: string): string {
   return bundle === undefined ? require.resolve(`@millrace/worker/${exported}`) : join(bundle, `${bundled}.js`);
+}
+
+/** Changes with the code that reads models: by the version, and by the files of the programs where one version has several builds. */
+export function codeId(): string {
+  const files = [programs.router, programs.rowAnalyst, programs.pipelineDescriber].map((path) => {
+    const { size, mtimeMs } = statSync(path);
+    return `${size}/${mtimeMs}`;
+  });
+  return [version, ...files].join(' ');
 }

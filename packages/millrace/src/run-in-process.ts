@@ -47,7 +47,10 @@ export async function runInProcess({ supervision, ...start }: ProcessParts): Pro
       // Here, before any process is started: all of them inherit it. A program that embeds the server decides for itself.
       if (supervision === undefined) refuseNewPrivileges();
       else confineChild();
-      return startServer(config, logger, supervision);
+      const server = await startServer(config, logger, supervision);
+      const { watchIdleMemory } = await import('./watch-idle-memory.ts');
+      watchIdleMemory();
+      return server;
     },
     fetch,
     delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),

@@ -25,7 +25,10 @@ export async function analyseRows(source: ByteSource, limits: GraphLimits = grap
   }
 }
 
+/** Instead of a node, in a verdict on a graph that could not be analysed. */
+export const wholeGraph = 'the graph';
+
 export function notAnalysed(error: unknown): RowVerdict {
   const reason = error instanceof Error ? error.message : String(error);
-  return { kind: 'unknown', node: 'the graph', reason: `it could not be analysed: ${reason}` };
+  return { kind: 'unknown', node: wholeGraph, reason: `it could not be analysed: ${reason}` };
 }

@@ -1,3 +1,4 @@
+import type { spawn } from 'node:child_process';
 import { copyFile, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -75,4 +76,47 @@ test('a process that runs out of memory makes the graph unknown, and no other pr
   );
   const { analyse } = new RowAnalyst({ programPath: hungry, heapMbMax: 32 });
   expect(await analyse(model)).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('its process ended') });
+});
+
+/** Keeps what one process found for the next. */
+class Kept {
+  readonly entries = new Map<string, unknown>();
+
+  get(key: string): unknown {
+    return this.entries.get(key);
+  }
+
+  put(key: string, value: unknown): void {
+    this.entries.set(key, value);
+  }
+}
+
+const startsNothing = (() => {
+  throw new Error('no process is to be started');
+}) as unknown as typeof spawn;
+
+test('what one analyst found another one knows without a process, until the file changes', async () => {
+  const kept = new Kept();
+  const first = new RowAnalyst({ programPath, kept });
+  const verdicts = await Promise.all([model, mixing].map(first.analyse));
+  const { analyse } = new RowAnalyst({ programPath, kept, spawn: startsNothing });
+  expect(await Promise.all([model, mixing].map(analyse))).toEqual(verdicts);
+  const changed = join(folder, 'changed.onnx');
+  await copyFile(model, changed);
+  expect(await analyse(changed)).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('no process') });
+});
+
+test('a verdict that is none, kept by something else, is not used', async () => {
+  const kept = new Kept();
+  await new RowAnalyst({ programPath, kept }).analyse(model);
+  for (const key of kept.entries.keys()) kept.entries.set(key, { kind: 'other' });
+  expect(await new RowAnalyst({ programPath, kept }).analyse(model)).toEqual({ kind: 'independent' });
+});
+
+test('what could not be read is not kept', async () => {
+  const kept = new Kept();
+  const noModel = join(folder, 'text.onnx');
+  await writeFile(noModel, 'not a model');
+  await new RowAnalyst({ programPath, kept }).analyse(noModel);
+  expect([...kept.entries.keys()].filter((key) => key.startsWith('rows'))).toEqual([]);
 });

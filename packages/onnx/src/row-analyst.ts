@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
-import { notAnalysed } from './analyse-rows.ts';
+import { notAnalysed, wholeGraph } from './analyse-rows.ts';
 import type { AnalystAnswer, AnalystQuestion } from './row-analyst-main.ts';
 import type { AnalyseRows, RowVerdict } from './row-verdict.ts';
 
@@ -16,6 +16,15 @@ const analysisHeapMbMax = 512;
 const verdictsMax = 4096;
 /** A process that was idle for this long is ended. */
 const idleMs = 2_000;
+/** What is found out about a file that changed less than this ago is not kept for other processes. */
+const settledMs = 100;
+const verdictKinds: readonly string[] = ['independent', 'dependent', 'unknown'] satisfies readonly RowVerdict['kind'][];
+
+/** Keeps what was found out for the next process. */
+export interface KeptVerdicts {
+  get(key: string): unknown;
+  put(key: string, value: string | RowVerdict): void;
+}
 
 export interface RowAnalystOptions {
   /** What `@millrace/onnx/row-analyst-main` resolves to, or a program that imports it. */
@@ -24,6 +33,8 @@ export interface RowAnalystOptions {
   readonly spawn?: typeof spawn;
   readonly msMax?: number;
   readonly heapMbMax?: number;
+  /** Digests and verdicts that an earlier process found, and those that this one finds. */
+  readonly kept?: KeptVerdicts;
 }
 
 export class RowAnalyst {
@@ -31,6 +42,7 @@ export class RowAnalyst {
   readonly #spawn: typeof spawn;
   readonly #msMax: number;
   readonly #heapMbMax: number;
+  readonly #kept: KeptVerdicts | undefined;
   /** By the file's digest. */
   readonly #verdicts = new Map<string, RowVerdict>();
   /** Digests by path, size and time of change, so that a file that did not change is not read again. */
@@ -47,6 +59,7 @@ export class RowAnalyst {
     this.#spawn = options.spawn ?? spawn;
     this.#msMax = msMax;
     this.#heapMbMax = heapMbMax;
+    this.#kept = options.kept;
   }
 
   readonly analyse: AnalyseRows = (path) => {
@@ -57,21 +70,37 @@ export class RowAnalyst {
 
   async #verdictOf(path: string): Promise<RowVerdict> {
     try {
-      const { size, mtimeMs, ino } = await stat(path);
+      const { size, mtimeMs, ctimeMs, ino } = await stat(path);
       const file = `${path}|${size}|${mtimeMs}|${ino}`;
-      const digest = this.#digests.get(file) ?? (await this.#ask({ kind: 'digest', path }));
+      const digest = this.#keptDigest(file) ?? (await this.#ask({ kind: 'digest', path }));
       if (typeof digest !== 'string') return digest;
       keep(this.#digests, file, digest);
-      const known = this.#verdicts.get(digest);
+      // One that has just changed may change again without another time.
+      if (Date.now() - ctimeMs > settledMs) this.#kept?.put(`digest ${file}`, digest);
+      const known = this.#verdicts.get(digest) ?? this.#keptVerdict(digest);
       if (known !== undefined) return known;
       const verdict = await this.#ask({ kind: 'analyse', path });
       if (typeof verdict === 'string') return notAnalysed(new Error('the process answered another question'));
       // A process that had to be killed gave no verdict on the graph: it is analysed again next time.
-      if (this.#child !== undefined) keep(this.#verdicts, digest, verdict);
+      if (this.#child !== undefined) {
+        keep(this.#verdicts, digest, verdict);
+        // Where no node decided, the file could not be read or analysed: that may pass.
+        if (verdict.kind === 'independent' || verdict.node !== wholeGraph) this.#kept?.put(`rows ${digest}`, verdict);
+      }
       return verdict;
     } catch (error) {
       return notAnalysed(error);
     }
+  }
+
+  #keptDigest(file: string): string | undefined {
+    const kept = this.#digests.get(file) ?? this.#kept?.get(`digest ${file}`);
+    return typeof kept === 'string' ? kept : undefined;
+  }
+
+  #keptVerdict(digest: string): RowVerdict | undefined {
+    const kept = this.#kept?.get(`rows ${digest}`) as RowVerdict | undefined;
+    return kept !== undefined && verdictKinds.includes(kept.kind) ? kept : undefined;
   }
 
   /** The process's answer, or the verdict that there is none. */

@@ -44,6 +44,7 @@ const numbersGiven: Readonly<Record<number, string>> = {
   36: 'replay-diverged',
   37: 'too-many-streams',
   38: 'late-input',
+  39: 'poison-stream',
 };
 
 const codes = Object.keys(errorCatalogue) as ErrorCode[];

@@ -312,6 +312,14 @@ export const errorCatalogue = {
     retry: 'never',
     meaning: 'The event time of the input is further behind than the stream allows; the input was not applied.',
   },
+  'poison-stream': {
+    number: 39,
+    grpc: 'INTERNAL',
+    http: 500,
+    retry: 'never',
+    meaning:
+      'The server died again and again while it restored this stream from the journal; it is not tried any more.',
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -8,6 +8,14 @@ export * from './dispatch/decode-frame.ts';
 export * from './dispatch/frame-layout.ts';
 export * from './dispatch/frame-reader.ts';
 export * from './dispatch/frame-writer.ts';
+export {
+  type FinishReason,
+  finishReasons,
+  type GeneratedUsage,
+  type GenerationLoad,
+  type GenerationReport,
+} from './dispatch/generation-report.ts';
+export { type GeneratorProbe, takeGeneratorProbe } from './dispatch/generator-probe.ts';
 export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';

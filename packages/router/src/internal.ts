@@ -16,11 +16,13 @@ export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
 export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attached-lane/attached-lane.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
+export { ProbeMemory } from './dispatch/probe-memory.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';
 export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './edges/gate/gate.ts';
 export type { AddedService } from './edges/grpc/added-service.ts';
+export { contractServices } from './edges/grpc/contracts/contract-services.ts';
 export { createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
 export { StreamService } from './edges/grpc/stream-service.ts';
 export { type ManagementOptions, managementLimits } from './edges/management/config.ts';
@@ -45,6 +47,7 @@ export { createWebSocketEdge } from './edges/websocket/edge.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
 export type { LibraryControl, ModelLibraryParts } from './life-cycle/library-parts.ts';
 export { ModelLibrary } from './life-cycle/model-library.ts';
+export { fingerprintOfFolder } from './life-cycle/reading/fingerprint.ts';
 export { repositoryFiles } from './life-cycle/reading/repository-files.ts';
 export type { RepositorySource } from './life-cycle/reading/repository-source.ts';
 export type { DrivenKeeper } from './life-cycle/revisions/keeper-loop.ts';
@@ -67,6 +70,7 @@ export { isExact } from './streams/exactness.ts';
 export { LiveStreamModels } from './streams/live-stream-models.ts';
 export { ModelExactness, type ModelExactnessParts } from './streams/model-exactness.ts';
 export { decodeOpening } from './streams/opening-record.ts';
+export type { EarlierEnd } from './streams/restore-guard.ts';
 export type {
   AttachedLink,
   StreamCaller,
@@ -81,12 +85,13 @@ export type { StreamObserver } from './streams/stream-observer.ts';
 export type { StreamSettings } from './streams/stream-options.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';
+export { generatorMetrics, vllmMetrics } from './telemetry/generator-metrics.ts';
+export { latencyBucketsSeconds } from './telemetry/latency-buckets.ts';
 export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';
 export { startMemoryMetrics } from './telemetry/memory-metrics.ts';
 export {
   batchRowsBuckets,
   connectionMetrics,
-  latencyBucketsSeconds,
   lifeCycleMetrics,
   loopDelayBucketsSeconds,
   memoryMetrics,

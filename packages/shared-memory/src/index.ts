@@ -8,3 +8,4 @@ export { inFrameBytesMax } from './in-frame.ts';
 export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
 export { idleMappingsMax, MappingPool } from './mapping-pool.ts';
 export { takePeerUser } from './peer-user.ts';
+export { trimAllocator } from './trim-allocator.ts';

@@ -23,6 +23,8 @@ export interface SystemCalls {
   /** An exclusive lock on the open file, without waiting; false when another holds it. */
   lock(descriptor: number): boolean;
   setEnvironment(name: string, value: string): void;
+  /** Returns free memory of the C library's allocator to the system, or throws: only GNU's can. */
+  trimAllocator(): void;
   /** The user of the process at the other end of a connected Unix socket. */
   peerUser(descriptor: number): number;
 }
@@ -80,6 +82,8 @@ function loadSystemCalls(): SystemCalls {
     'int getsockopt(int descriptor, int level, int option, _Out_ int *value, _Inout_ unsigned int *bytes)',
   );
   const setenv = library.func('int setenv(const char *name, const char *value, int replaces)');
+  // Looked up when it is called: only GNU's library has it.
+  let mallocTrim: ((keptBytes: number) => number) | undefined;
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
     return result;
@@ -130,6 +134,10 @@ function loadSystemCalls(): SystemCalls {
       if (flock(descriptor, lockExclusive | lockWithoutWaiting) === 0) return true;
       if (koffi.errno() === errorTryAgain) return false;
       throw new Error(`flock failed with errno ${koffi.errno()}`);
+    },
+    trimAllocator() {
+      mallocTrim ??= library.func('int malloc_trim(size_t kept)');
+      mallocTrim(0);
     },
     setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
     peerUser(descriptor) {

@@ -2,6 +2,7 @@ export type { JournalHost, JournalTable } from './journal/journal-table.ts';
 export { LazyJournal } from './journal/lazy-journal.ts';
 export { TableJournal } from './journal/table-journal.ts';
 export * from './journal.ts';
+export { openLazyStore } from './lmdb/lazy-store.ts';
 export { openWriteHold } from './lmdb/hold-writes.ts';
 export * from './lmdb/lmdb-journal.ts';
 export * from './lmdb/lmdb-store.ts';

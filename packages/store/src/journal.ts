@@ -38,6 +38,10 @@ export interface Journal {
   peek(stream: string): Promise<StreamLogView | undefined>;
   /** All logs that have not expired, by the bytes of their stream ids: for the start after a crash, and for operators. */
   list(): Promise<readonly StreamLogSummary[]>;
+  /** A text that belongs to no log, as `writeNote` left it; undefined: none. */
+  readNote(name: string): Promise<string | undefined>;
+  /** Resolves when it is durable. Undefined removes it. */
+  writeNote(name: string, text: string | undefined): Promise<void>;
   usage(): JournalUsage;
   /** What was appended before is durable or has failed when it resolves; logs stay, without owner. */
   close(): Promise<void>;
@@ -51,6 +55,8 @@ export interface TakeOverOptions {
    * judged before its owner is fenced, and it is still the same log then.
    */
   readonly expectedEpoch?: number;
+  /** Leaves the contents unread, which are empty in the log then: for one that cannot be read without harm. */
+  readonly isUnread?: boolean;
   /** When a log that is created expires, in milliseconds since 1970; at most, and unless given, the maximum age from now. */
   readonly expiresAtMs?: number;
   /** What `list` says of a log that is created, without reading it; empty unless given. */
@@ -91,10 +97,21 @@ export interface StreamLog {
    * the order of the appends. A trim that failed changed nothing; the next append says why.
    */
   trim(to: number, snapshot: readonly Uint8Array[]): void;
+  /** As it was noted last when the log was taken over; undefined: its stream had a client, or none yet. */
+  readonly idle: IdleNote | undefined;
+  /** Says since when the stream of the log has no client; in the order of the appends, and lost if the log is given up before. */
+  noteIdle(idle: IdleNote | undefined): void;
   /** Tells this listener, in a later microtask, when this owner knows that it is none any more; never, if it closes the log before. */
   tellWhenFenced(listener: FenceListener): void;
   /** Gives up the ownership, after everything appended before is durable or has failed. */
   close(options?: CloseLogOptions): Promise<void>;
+}
+
+export interface IdleNote {
+  /** In milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** The time for which it is kept was prolonged because no owner was there meanwhile; that is done once. */
+  readonly isExtended: boolean;
 }
 
 export interface FenceListener {

@@ -3,6 +3,9 @@ import {
   type BatchTensor,
   type CancelSignal,
   type EngineName,
+  type GeneratedUsage,
+  type GenerationLoad,
+  type GeneratorProbe,
   InferenceError,
   type LoadSpec,
   type Tensor,
@@ -62,6 +65,8 @@ export interface ModelCall {
 export interface RunResult {
   /** In the requested order; the data of each is the beginning of its part of the memory. */
   readonly outputs: readonly BatchTensor[];
+  /** Of an answer of a generator, which is one token. */
+  readonly usage?: GeneratedUsage;
 }
 
 /** A run failed in a way that makes every later run in this process fail too: a worker process exits. */
@@ -91,6 +96,10 @@ export interface Session {
   run(request: RunRequest): Promise<RunResult>;
   /** For models whose `LoadSpec.isDecoupled` is set, instead of `run`. */
   begin?(request: SteppedRunRequest): SteppedRun;
+  /** Of a generator: what was found out at the load, to be kept for the next one. */
+  readonly probe?: GeneratorProbe | undefined;
+  /** Of a generator: how much it has to do now. */
+  readonly generationLoad?: (() => GenerationLoad) | undefined;
   unload(): Promise<void>;
 }
 

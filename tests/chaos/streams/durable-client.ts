@@ -47,6 +47,8 @@ const creditBytes = 256 * 1024;
 export class DurableClient {
   readonly options: DurableClientOptions;
   readonly outputs: Buffer[] = [];
+  /** Of a generator, by input: tokens that came, and how many there are as the last one says. */
+  readonly texts: { tokens: number; said: number }[] = [];
   readonly openedAt = performance.now();
   endedAt = 0;
   /** When the server last said anything. */
@@ -159,7 +161,7 @@ export class DurableClient {
         streamId: id,
         mode,
         context: plan.model,
-        parameters: {},
+        parameters: plan.parameters,
         resumeAfter: this.lastOutput,
         outputCredit: creditMessages === undefined ? undefined : { messages: creditMessages, bytes: creditBytes },
         protocolVersions: [],
@@ -250,6 +252,10 @@ export class DurableClient {
       this.#problem(
         `different: output ${sequence} is\n    ${textOf(bytes)}, in the undisturbed run\n    ${textOf(wanted)}`,
       );
+    }
+    const said = saidTokens(frame);
+    if (said !== undefined) {
+      this.texts[inputSequence - 1] = { tokens: (this.texts[inputSequence - 1]?.tokens ?? 0) + 1, said };
     }
     if (endOfOutput) this.#answeredInput = Math.max(this.#answeredInput, inputSequence);
     gaps.output(this);
@@ -382,4 +388,11 @@ export class DurableClient {
 
 function textOf(bytes: Buffer | undefined): string {
   return bytes === undefined ? 'nothing' : bytes.toString('base64');
+}
+
+/** The output of a generator that counts its tokens. */
+function saidTokens({ payload }: StreamServerFrame & { kind: 'output' }): number | undefined {
+  if (payload.kind !== 'tensors') return undefined;
+  const data = payload.tensors.find(({ name }) => name === 'output_tokens')?.data;
+  return data === undefined ? undefined : Buffer.from(data).readInt32LE(0);
 }

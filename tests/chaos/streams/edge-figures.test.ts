@@ -18,13 +18,13 @@ function clientOf(model: string, problems: readonly string[]): DurableClient {
 
 test('what went by an edge is counted, and an edge without streams is named', () => {
   const clients = streamedModels.map((model, index) => clientOf(model, index === 0 ? ['lost: output 3'] : []));
-  const [figures, ...empty] = edgeFigures({ clients });
+  const [figures, ...empty] = edgeFigures({ clients }, streamedModels);
   expect(figures).toEqual({
     edge: first?.name,
-    streams: 3,
-    outputs: 21,
-    resumes: 6,
-    silences: 3,
+    streams: 4,
+    outputs: 28,
+    resumes: 8,
+    silences: 4,
     wrong: 1,
     missingModels: [],
   });
@@ -32,6 +32,6 @@ test('what went by an edge is counted, and an edge without streams is named', ()
     others.map(({ name }) => [name, 0, streamedModels]),
   );
   expect(writtenEdges(empty.slice(0, 1))).toBe(
-    `  ${others[0]?.name}: 0 streams, 0 outputs, 0 resumes, 0 silences, 0 wrong, no stream of listener_tensors, counter, counter_once`,
+    `  ${others[0]?.name}: 0 streams, 0 outputs, 0 resumes, 0 silences, 0 wrong, no stream of listener_tensors, counter, counter_once, storyteller`,
   );
 });

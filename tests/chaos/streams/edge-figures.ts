@@ -1,6 +1,5 @@
 /** What went by each edge. */
 import { dialects } from './edges.ts';
-import { streamedModels } from './stream-plans.ts';
 import type { StreamRun } from './stream-run.ts';
 
 export interface EdgeFigures {
@@ -15,10 +14,14 @@ export interface EdgeFigures {
   readonly missingModels: readonly string[];
 }
 
-export function edgeFigures({ clients }: Pick<StreamRun, 'clients'>): readonly EdgeFigures[] {
+/** `models`: those that every edge is to carry. */
+export function edgeFigures(
+  { clients }: Pick<StreamRun, 'clients'>,
+  models: readonly string[],
+): readonly EdgeFigures[] {
   return dialects.map((dialect) => {
     const own = clients.filter(({ options }) => options.dialect === dialect);
-    const models = new Set(own.map(({ options }) => options.plan.model));
+    const carried = new Set(own.map(({ options }) => options.plan.model));
     return {
       edge: dialect.name,
       streams: own.length,
@@ -26,7 +29,7 @@ export function edgeFigures({ clients }: Pick<StreamRun, 'clients'>): readonly E
       resumes: own.reduce((sum, { resumes }) => sum + resumes, 0),
       silences: own.reduce((sum, { silences }) => sum + silences, 0),
       wrong: own.filter(({ problems }) => problems.length > 0).length,
-      missingModels: streamedModels.filter((model) => !models.has(model)),
+      missingModels: models.filter((model) => !carried.has(model)),
     };
   });
 }

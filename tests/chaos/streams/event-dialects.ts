@@ -41,8 +41,9 @@ export const eventsOfOnePost: StreamDialect = {
   },
 };
 
-function bodyOf({ streamId, context }: OpenFrame, input: InputFrame | undefined): object {
-  return { stream_id: streamId, context, input: input && jsonInput(input), end_of_input: input?.endOfInput };
+function bodyOf({ streamId, context, parameters }: OpenFrame, input: InputFrame | undefined): object {
+  const given = input && jsonInput(input);
+  return { stream_id: streamId, context, parameters, input: given, end_of_input: input?.endOfInput };
 }
 
 class EventLink implements DialectLink {

@@ -207,7 +207,9 @@ function killed(pid: number): boolean {
 
 /** A group is named after its model, or shared by those that name none. */
 function isIn(group: string, model: string): boolean {
-  return group.startsWith(`${model}/`) || (group.startsWith('shared') && !model.startsWith('counter'));
+  return (
+    group.startsWith(`${model}:`) || (group.startsWith('shared') && (model === 'mlp' || model === 'listener_tensors'))
+  );
 }
 
 async function isReady({ url }: ServerProcess, model: string): Promise<boolean> {

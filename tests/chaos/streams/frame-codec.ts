@@ -5,6 +5,8 @@ import type {
   AcceptedFrame,
   EndedFrame,
   InputFrame,
+  JsonObject,
+  JsonValue,
   OpenedFrame,
   OpenFrame,
   OutputFrame,
@@ -13,6 +15,7 @@ import type {
   StreamServerFrame,
   Tensor,
 } from '@millrace/protocol';
+import { encodeBytesElements } from '@millrace/protocol';
 import { repositoryRoot } from '../../support/repository-root.ts';
 
 export interface FrameCodec {
@@ -34,7 +37,7 @@ interface TensorObject extends Omit<Tensor, 'data' | 'shape'> {
   /** In JSON as base64. */
   readonly raw?: Buffer | string;
   /** In JSON only. */
-  readonly data?: readonly number[];
+  readonly data?: readonly (number | string)[];
 }
 
 /** A frame of the server: an object with one key. JSON leaves out what is empty or false. */
@@ -61,16 +64,16 @@ const serverFrame = contract.lookupType('millrace.v1.ServerFrame');
 const generateRequest = contract.lookupType('millrace.v1.GenerateRequest');
 
 export const protobufCodec: FrameCodec = {
-  encode: (frame) => protobufBytes(clientFrame, clientObject(frame, rawTensor)),
+  encode: (frame) => protobufBytes(clientFrame, clientObject(frame, rawTensor, structFrom)),
   encodeGenerate: (open, input) =>
-    protobufBytes(generateRequest, { open: openObject(open), input: inputObject(input, rawTensor) }),
+    protobufBytes(generateRequest, { open: openObject(open, structFrom), input: inputObject(input, rawTensor) }),
   decode: (bytes) =>
     serverFrameFrom(serverFrame.toObject(serverFrame.decode(bytes), { longs: Number, defaults: true })),
 };
 
 export const jsonCodec: FrameCodec = {
-  encode: (frame) => jsonBytes(clientObject(frame, listedTensor)),
-  encodeGenerate: (open, input) => jsonBytes({ open: openObject(open), input: jsonInput(input) }),
+  encode: (frame) => jsonBytes(clientObject(frame, listedTensor, asItIs)),
+  encodeGenerate: (open, input) => jsonBytes({ open: openObject(open, asItIs), input: jsonInput(input) }),
   decode: (bytes) => serverFrameFrom(JSON.parse(Buffer.from(bytes).toString()) as ServerObject),
 };
 
@@ -103,10 +106,14 @@ function outputFrame({
   return { kind: 'output', sequence, inputSequence, payload, endOfOutput };
 }
 
-function clientObject(frame: StreamClientFrame, tensorObject: (tensor: Tensor) => TensorObject): object {
+function clientObject(
+  frame: StreamClientFrame,
+  tensorObject: (tensor: Tensor) => TensorObject,
+  parametersObject: (parameters: JsonObject) => object,
+): object {
   switch (frame.kind) {
     case 'open':
-      return { open: openObject(frame) };
+      return { open: openObject(frame, parametersObject) };
     case 'input':
       return { input: inputObject(frame, tensorObject) };
     case 'acknowledge':
@@ -116,14 +123,34 @@ function clientObject(frame: StreamClientFrame, tensorObject: (tensor: Tensor) =
   }
 }
 
-function openObject({ streamId, mode, context, resumeAfter, outputCredit }: OpenFrame): object {
-  return { streamId, mode, context, resumeAfter, outputCredit };
+function openObject(
+  { streamId, mode, context, parameters, resumeAfter, outputCredit }: OpenFrame,
+  parametersObject: (parameters: JsonObject) => object,
+): object {
+  return { streamId, mode, context, parameters: parametersObject(parameters), resumeAfter, outputCredit };
+}
+
+function asItIs(parameters: JsonObject): object {
+  return parameters;
+}
+
+/** As `google.protobuf.Struct`, which protobufjs does not write by itself. */
+function structFrom(parameters: JsonObject): object {
+  return { fields: Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, valueFrom(value)])) };
+}
+
+function valueFrom(value: JsonValue | undefined): object {
+  if (Array.isArray(value)) return { listValue: { values: value.map(valueFrom) } };
+  if (typeof value === 'number') return { numberValue: value };
+  if (typeof value === 'string') return { stringValue: value };
+  throw new Error(`no plan of the run has the parameter ${String(value)}`);
 }
 
 function inputObject(
   { sequence, payload, endOfInput }: InputFrame,
   tensorObject: (tensor: Tensor) => TensorObject,
 ): object {
+  if (payload.kind === 'text') return { sequence, text: payload.text, endOfInput };
   if (payload.kind !== 'tensors') return { sequence, endOfInput };
   return { sequence, tensors: payload.tensors.map(tensorObject), endOfInput };
 }
@@ -139,8 +166,7 @@ function listedTensor({ name, datatype, shape, data }: Tensor): TensorObject {
 
 function tensorFrom({ name, datatype, shape = [], raw, data }: TensorObject): Tensor {
   if (data !== undefined && data !== null && data.length > 0) {
-    const { buffer } = new (elementsOf(datatype))(data);
-    return { name, datatype, shape, data: Buffer.from(buffer) };
+    return { name, datatype, shape, data: bytesFrom(datatype, data) };
   }
   return {
     name,
@@ -148,6 +174,12 @@ function tensorFrom({ name, datatype, shape = [], raw, data }: TensorObject): Te
     shape,
     data: typeof raw === 'string' ? Buffer.from(raw, 'base64') : (raw ?? Buffer.alloc(0)),
   };
+}
+
+function bytesFrom(datatype: string, data: readonly (number | string)[]): Uint8Array {
+  if (datatype === 'BYTES') return encodeBytesElements(data.map(String));
+  if (datatype === 'INT64') return new Uint8Array(BigInt64Array.from(data, BigInt).buffer);
+  return Buffer.from(new (elementsOf(datatype))(data.map(Number)).buffer);
 }
 
 /** Of the models of the run. */

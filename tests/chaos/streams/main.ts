@@ -1,5 +1,5 @@
 /**
- * `node tests/dist/chaos/streams/main.js [--minutes 1] [--streams 200] [--seed 1] [--report FILE]`: durable streams of a
+ * `node tests/dist/chaos/streams/main.js [--minutes 1] [--streams 200] [--seed 1] [--model MODEL] [--report FILE]`: durable streams of a
  * real server over all its edges, while its workers, its router and the connections of its clients die. Every stream must
  * give what it gives undisturbed.
  */
@@ -15,7 +15,7 @@ import { dialects } from './edges.ts';
 import { Faults, type Seat } from './faults.ts';
 import { GapWatch } from './gap-watch.ts';
 import { JournalWatch } from './journal-watch.ts';
-import { plansFor, writeStreamModels } from './stream-plans.ts';
+import { plansFor, streamedModels, writeStreamModels } from './stream-plans.ts';
 import { StreamRun } from './stream-run.ts';
 import { verdictOn } from './verdict.ts';
 
@@ -24,6 +24,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '1' },
     streams: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
+    /** Streams of this model only; all models are served, and killed, all the same. */
+    model: { type: 'string' },
     /** For the figures as JSON. */
     report: { type: 'string' },
   },
@@ -32,6 +34,8 @@ const [seconds, streams, seed] = [Number(values.minutes) * 60, Number(values.str
 const paceMs = 700;
 const routerKillSeconds = 20;
 
+const models = values.model === undefined ? streamedModels : streamedModels.filter((model) => model === values.model);
+if (models.length === 0) throw new Error(`--model must be one of ${streamedModels.join(', ')}, not ${values.model}`);
 const random = new FuzzRandom(seed);
 const repository = writeStreamModels();
 const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'));
@@ -48,7 +52,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const serverAddress = server.grpcUrl.replace(/^http:\/\//, '');
 const gaps = new GapWatch();
 const run = new StreamRun({
-  plans: plansFor(random, seconds, paceMs),
+  plans: plansFor(random, seconds, paceMs).filter(({ model }) => values.model === undefined || model === values.model),
   dialects,
   random,
   gaps,
@@ -83,9 +87,9 @@ await occupied;
 usage.sample();
 await Promise.all(seats.map(({ path }) => path.close()));
 const exitCode = await server.stop();
-const isGood = verdictOn({ run, faults, gaps, usage, exitCode, seats: streams });
+const isGood = verdictOn({ run, faults, gaps, usage, exitCode, seats: streams, models });
 if (values.report !== undefined) {
-  const report = { seconds, streams, isGood, gaps: gaps.figures(), edges: edgeFigures(run) };
+  const report = { seconds, streams, isGood, gaps: gaps.figures(), edges: edgeFigures(run, models) };
   writeFileSync(values.report, `${JSON.stringify(report, undefined, 2)}\n`);
 }
 process.exit(isGood ? 0 : 1);

@@ -1,6 +1,6 @@
 /** The models of the run and what streams send them. A plan is a list of inputs; many streams follow the same one. */
 import { join } from 'node:path';
-import type { StreamPayload, Tensor } from '@millrace/protocol';
+import type { JsonObject, StreamPayload, Tensor } from '@millrace/protocol';
 import { ModelRepository } from '@millrace/worker/testing';
 import type { FuzzRandom } from '../../fuzz/random.ts';
 import { repositoryRoot } from '../../support/repository-root.ts';
@@ -11,13 +11,15 @@ export interface StreamPlan {
   /** False: its streams may end with their worker. */
   readonly isResumable: boolean;
   readonly inputs: readonly StreamPayload[];
+  /** Of the opening. */
+  readonly parameters: JsonObject;
   /** The end of the inputs is an input of its own, without a payload. */
   readonly endsEmpty: boolean;
 }
 
-export const modelNames = ['listener_tensors', 'counter', 'counter_once', 'mlp'] as const;
-/** Those that every edge carries: stateful, and decoupled with and without a resume. */
-export const streamedModels = ['listener_tensors', 'counter', 'counter_once'] as const;
+export const modelNames = ['listener_tensors', 'counter', 'counter_once', 'mlp', 'storyteller'] as const;
+/** Those that every edge carries: stateful, decoupled with and without a resume, and a generator. */
+export const streamedModels = ['listener_tensors', 'counter', 'counter_once', 'storyteller'] as const;
 
 /** Gives `count` outputs of eight numbers that follow from the seed, the first at once and the others after a pause each. */
 const counterPipeline = `import { definePipeline } from 'millrace/pipeline';
@@ -57,10 +59,11 @@ function counterConfig(name: string, isResumable: boolean): string {
   ].join('\n');
 }
 
-/** A repository with the four models, to be removed by the caller. */
+/** A repository with the five models, to be removed by the caller. */
 export function writeStreamModels(): ModelRepository {
   const repository = new ModelRepository()
     .copy(join(repositoryRoot, 'models/listener_tensors'))
+    .copy(join(repositoryRoot, 'models/storyteller'))
     .copy(join(repositoryRoot, 'tests/models/mlp'));
   for (const [name, isResumable] of [
     ['counter', true],
@@ -86,11 +89,13 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
     count: number,
     input: (index: number) => StreamPayload,
     isResumable = true,
+    parameters: JsonObject = {},
   ): StreamPlan => ({
     name,
     model,
     isResumable,
     inputs: Array.from({ length: count }, (_, index) => input(index)),
+    parameters,
     endsEmpty: random.below(2) === 0,
   });
   const plans: StreamPlan[] = [];
@@ -110,7 +115,38 @@ export function plansFor(random: FuzzRandom, seconds: number, paceMs: number): r
       plan(`generate-once-${count}`, 'counter_once', 1, () => counting(random, count, generatePauseMs), false),
     );
   }
+  for (let number = 0; number < storyPlans; number++) {
+    const count = number < storyPlans / 2 ? 1 : 2 + random.below(4);
+    plans.push(plan(`story-${number}`, 'storyteller', count, () => opening(random), true, storyParameters(random)));
+  }
+  const storyInputs = Math.ceil(seconds / secondsAStory);
+  plans.push(plan('story-long-0', 'storyteller', storyInputs, () => opening(random), true, storyParameters(random)));
   return plans;
+}
+
+const storyPlans = 16;
+/** About, where many are told at once. */
+const secondsAStory = 4;
+const openings = [
+  'Once upon a time',
+  'Tell me a story about a fox named Mira and a kite.\n\n',
+  'It was the coldest day of the year.',
+  'The Lost Compass\n\n',
+  'Nobody at the harbour could say',
+  // Read in several pieces.
+  `Everyone in the village knew ${'the old lamp and '.repeat(30)}the baker.`,
+];
+
+function opening(random: FuzzRandom): StreamPayload {
+  return { kind: 'text', text: random.pick(openings) };
+}
+
+/** Some are not random, and some end by a stop string. */
+function storyParameters(random: FuzzRandom): JsonObject {
+  const length = { max_tokens: 8 + random.below(56) };
+  if (random.oneIn(4)) return { ...length, temperature: 0 };
+  const drawn = { ...length, temperature: 1, seed: random.below(2 ** 31) };
+  return random.oneIn(4) ? { ...drawn, top_p: 0.95, stop: ['.'] } : drawn;
 }
 
 function audio(random: FuzzRandom): StreamPayload {

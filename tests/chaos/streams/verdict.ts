@@ -15,6 +15,8 @@ export interface VerdictParts {
   readonly exitCode: number | null;
   /** Streams that are open at once. */
   readonly seats: number;
+  /** Models that every edge is to carry. */
+  readonly models: readonly string[];
 }
 
 /** What the journal may hold for each stream of the run, and for each that is open: those that ended can be resumed for a while. */
@@ -25,12 +27,12 @@ const growthMax = 1.3;
 const slackBytes = 32 * 1024 ** 2;
 
 /** Prints the report; true: all checks passed. */
-export function verdictOn({ run, faults, gaps, usage, exitCode, seats }: VerdictParts): boolean {
+export function verdictOn({ run, faults, gaps, usage, exitCode, seats, models }: VerdictParts): boolean {
   const { clients } = run;
   const done = clients.filter(isDone);
   const lost = clients.filter((client) => isWorkerLost(client));
   const cancelled = clients.filter((client) => isCancelled(client));
-  const edges = edgeFigures(run);
+  const edges = edgeFigures(run, models);
   const outputs = clients.reduce((sum, { lastOutput }) => sum + lastOutput, 0);
   const resumes = clients.reduce((sum, client) => sum + client.resumes, 0);
   console.log(
@@ -55,6 +57,7 @@ export function verdictOn({ run, faults, gaps, usage, exitCode, seats }: Verdict
     ['no output was lost', without('lost')],
     ['no output came twice', without('doubled')],
     ['every output is that of the undisturbed run', without('different')],
+    ['every text says how many tokens it has, and has them', clients.every(hasRightUsage)],
     ['no stream was refused', without('refused')],
     ['no stream was stuck', without('stuck')],
     ['nothing else was wrong', clients.every(({ problems }) => problems.length === 0) && faults.problems.length === 0],
@@ -87,6 +90,12 @@ function isWorkerLost({ ending }: DurableClient): boolean {
 
 function isDone({ ending }: DurableClient): boolean {
   return ending?.outcome === 'done';
+}
+
+/** The last token of each text says how many there were; outputs are equal to the undisturbed ones, so every number counts once. */
+function hasRightUsage(client: DurableClient): boolean {
+  if (client.options.plan.model !== 'storyteller' || !isDone(client)) return true;
+  return client.texts.every(({ tokens, said }) => tokens > 0 && tokens === said);
 }
 
 /** By itself, and not because the server gave it up. */

@@ -67,6 +67,8 @@ export class HostProcess {
       inference: { inferMany: (request, signal, flow) => this.#inferMany(request, signal, flow) },
       codec: payloadCodec,
       settings: weather.settings,
+      // Its processes are killed from outside.
+      earlierEnd: 'killed',
       clock,
       observer: observerFor(world),
       memory: new StreamHoldings({ ledger: new MemoryLedger(resolveMemoryLimits()), clock }),

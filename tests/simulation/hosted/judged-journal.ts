@@ -20,6 +20,8 @@ export function judgedJournal(
   return {
     peek: (stream) => journal.peek(stream),
     list: () => journal.list(),
+    readNote: (name) => journal.readNote(name),
+    writeNote: (name, text) => journal.writeNote(name, text),
     usage: () => journal.usage(),
     close: () => journal.close(),
     takeOver: async (stream, owner, options) => {
@@ -38,6 +40,8 @@ function judgedLog(log: StreamLog, world: SimulatedWorld, watcher: LogWatcher): 
     epoch: log.epoch,
     base: log.base,
     expiresAtMs: log.expiresAtMs,
+    idle: log.idle,
+    noteIdle: (idle) => log.noteIdle(idle),
     hasShareFor: (bytes) => log.hasShareFor(bytes),
     tellWhenFenced: (listener) => log.tellWhenFenced(listener),
     get snapshot() {

@@ -1,5 +1,6 @@
 /** A stream machine, or one with a planted bug: what goes in, what comes out or what is restored is changed. */
 import {
+  type IdleSince,
   type OpeningEntry,
   type StreamEntry,
   StreamMachine,
@@ -23,6 +24,7 @@ export interface StreamBug {
   readonly hooks?: () => StreamBugHooks;
   readonly restored?: (entries: readonly StreamEntry<SimulatedValue>[]) => readonly StreamEntry<SimulatedValue>[];
   readonly isUnfenced?: boolean;
+  readonly forgetsIdle?: boolean;
   readonly config?: Partial<StreamMachineConfig>;
 }
 
@@ -56,10 +58,15 @@ export class BentMachine {
     config: Partial<StreamMachineConfig>,
     bug: StreamBug,
     nowMs: number,
+    idle: IdleSince | undefined,
   ): BentMachine {
     const options = { config: { ...config, ...bug.config }, isSame };
     const restored = bug.restored?.(entries) ?? entries;
-    return new BentMachine(StreamMachine.restore(restored, last, options, nowMs), bug, nowMs);
+    return new BentMachine(
+      StreamMachine.restore(restored, last, options, nowMs, bug.forgetsIdle === true ? undefined : idle),
+      bug,
+      nowMs,
+    );
   }
 
   handle(event: MachineEvent, nowMs: number): void {

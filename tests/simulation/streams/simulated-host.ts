@@ -90,7 +90,7 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
   handle(event: StreamMachineEvent<SimulatedValue>): void {
     if (this.isGone || this.#machine === undefined) return;
     this.#world.noteEvent(this.id, event);
-    this.#world.referee.noteEvent(this.id, event);
+    this.#world.referee.noteEvent(this.id, event, this.#world.timeline.nowMs);
     this.#machine.handle(event, this.#world.timeline.nowMs);
     this.#carryOut();
   }
@@ -115,6 +115,7 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
     const { timeline } = this.#world;
     switch (action.kind) {
       case 'append':
+      case 'idle':
       case 'trim':
         this.#log?.add(action);
         break;

@@ -2,7 +2,7 @@
  * The journal of one stream: one log, fenced by its epoch. Appends are committed in groups after a delay; what became
  * durable is told later still; an append may have an unknown outcome. It survives everything.
  */
-import type { StreamEntry } from '@millrace/core';
+import type { IdleSince, StreamEntry } from '@millrace/core';
 import type { SimulationRandom } from '../world/random.ts';
 import type { Timeline } from '../world/timeline.ts';
 import type { SimulatedValue } from './reference-run.ts';
@@ -11,6 +11,7 @@ type Entry = StreamEntry<SimulatedValue>;
 
 type JournalOperation =
   | { readonly kind: 'append'; readonly number: number; readonly entry: Entry }
+  | { readonly kind: 'idle'; readonly idle: IdleSince | undefined }
   | { readonly kind: 'trim'; readonly to: number; readonly snapshot: readonly Entry[] };
 
 export interface JournalOwner {
@@ -39,6 +40,7 @@ export class SimulatedJournal {
   base = 0;
   snapshot: readonly Entry[] = [];
   entries: Entry[] = [];
+  idle: IdleSince | undefined;
   /** The owner of the stream has its share of the journal. */
   isScarce: boolean = false;
   /** The next group of the current owner has an unknown outcome. */
@@ -59,6 +61,10 @@ export class SimulatedJournal {
 
   /** Adds or drops; false: the log is full. */
   apply(operation: JournalOperation): boolean {
+    if (operation.kind === 'idle') {
+      this.idle = operation.idle;
+      return true;
+    }
     if (operation.kind === 'trim') {
       this.entries = this.entries.slice(operation.to - this.base);
       this.base = operation.to;

@@ -208,6 +208,7 @@ export const streamBugs: ReadonlyMap<string, StreamBug> = new Map<string, Stream
     'never goes on after its owner had its share',
     bentEvents(() => (event) => (event.kind === 'journal' && !event.isScarce ? [] : [event])),
   ],
+  ['begins a new resume window after every restart', { forgetsIdle: true }],
   ['does not check the epoch', forgetsEpoch()],
   [
     'does not journal that a late input was dropped',

@@ -45,6 +45,8 @@ export class StreamReferee {
   readonly #suspectDeaths = new Map<string, number>();
   /** What each router held when it began. */
   readonly #firstCounts = new Map<number, StreamMachineCounts>();
+  /** When a router last heard of a client; undefined: nobody says. */
+  #clientAt: number | undefined;
   /** Routers that were told that the journal is scarce. */
   readonly #scarce = new Set<number>();
   #wasScarce: boolean = false;
@@ -78,8 +80,9 @@ export class StreamReferee {
     this.#isCancelled = true;
   }
 
-  noteEvent(router: number, event: StreamMachineEvent<SimulatedValue>): void {
+  noteEvent(router: number, event: StreamMachineEvent<SimulatedValue>, nowMs: number): void {
     this.#see(event.kind);
+    if (event.kind === 'attached' || event.kind === 'detached') this.#clientAt = nowMs;
     if (event.kind === 'journal') {
       this.#wasScarce ||= event.isScarce;
       if (event.isScarce) this.#scarce.add(router);
@@ -315,7 +318,13 @@ export class StreamReferee {
     if (entry.acknowledgedOutput > this.#acknowledged) this.fail('a checkpoint acknowledges what no client has');
   }
 
-  #checkEnding({ outcome, error, outputs }: EndingEntry): void {
+  #checkEnding({ outcome, error, outputs, endedAt }: EndingEntry): void {
+    // Routers that start again and again must not keep a stream that nobody resumes; what is added is for the time without a router.
+    const { resumeWindowMs, resumeGraceMs } = this.#config;
+    const expiresAtMax = (this.#clientAt ?? never) + resumeWindowMs + resumeGraceMs + 5_000;
+    if (outcome === 'expired' && endedAt > expiresAtMax) {
+      this.fail(`a stream without a client since ${this.#clientAt} expires only at ${endedAt}`);
+    }
     if (outcome === 'done') {
       if (outputs < this.reference.outputs.length) this.fail('a stream is done before all inputs are answered');
       return;

@@ -110,6 +110,7 @@ export function streamWeatherOf(random: SimulationRandom): StreamWeather {
     scarceBytesMax: random.integer(50, 2_000),
     scarceStaleBytesMin: random.integer(1, 500),
     journalWaitMsMax: random.integer(500, 5_000),
+    resumeGraceMs: 2_000,
   };
   const config = { ...weather.config, ...scarce };
   return { ...weather, config, scarceMs: every(0.3), scarceMsMax: random.pick([200, 2_000, 8_000]) };

@@ -195,7 +195,7 @@ export class StreamWorld implements ClientSurroundings {
     const machine =
       entries.length === 0
         ? BentMachine.open(opening, config, this.#bug, nowMs)
-        : BentMachine.restore(entries, journal.last, config, this.#bug, nowMs);
+        : BentMachine.restore(entries, journal.last, config, this.#bug, nowMs, journal.idle);
     host.start(log, machine);
     if (journal.isScarce) host.handle({ kind: 'journal', isScarce: true });
     return host;

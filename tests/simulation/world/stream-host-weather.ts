@@ -61,6 +61,7 @@ export function streamHostWeatherFrom(random: SimulationRandom): StreamHostWeath
       // A stream whose model never fits into memory waits for it until its life is over.
       lifeMsMax: random.chance(0.1) ? random.integer(500, 10_000) : longLifeMs,
       journalWaitMsMax: 60_000,
+      restoreDeathsMax: 3,
       drainMsMax: random.chance(0.5) ? random.integer(100, 1000) : random.integer(1000, 15_000),
       creditMessages: random.integer(1, 12),
       creditBytes: random.chance(0.3) ? random.integer(60, 500) : 100_000,

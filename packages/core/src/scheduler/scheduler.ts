@@ -4,7 +4,15 @@
  * with 64 in flight (scheduler.bench.ts).
  */
 import { assert } from '../assert.ts';
-import type { ArrivedRequest, ModelKey, RequestId, SchedulerAction, SchedulerEvent, WorkerId } from '../events.ts';
+import type {
+  ArrivedRequest,
+  BatchId,
+  ModelKey,
+  RequestId,
+  SchedulerAction,
+  SchedulerEvent,
+  WorkerId,
+} from '../events.ts';
 import { ActionList } from './action-list.ts';
 import { BatchOutcomes } from './batches/batch-outcomes.ts';
 import { overdueReason, RunClock } from './batches/run-clock.ts';
@@ -99,6 +107,9 @@ export class Scheduler {
         break;
       case 'batch-progressed':
         this.#outcomes.progressed(event.batch, nowMs);
+        break;
+      case 'batch-credit':
+        this.#callerCredited(event.batch, event.hasCredit, nowMs);
         break;
       case 'batch-failed':
         this.#outcomes.failed(event.batch, event, nowMs);
@@ -245,6 +256,11 @@ export class Scheduler {
       this.#dispatcher.refreshCredit(worker);
       this.#actions.add({ kind: 'kill-worker', worker: worker.worker, reason: overdueReason(batch) });
     }
+  }
+
+  #callerCredited(batch: BatchId, hasCredit: boolean, nowMs: number): void {
+    const worker = this.#outcomes.credited(batch, hasCredit, nowMs);
+    if (worker !== undefined) this.#runClock.note(worker);
   }
 
   #credited(id: WorkerId, batchesMax: number, nowMs: number): void {

@@ -52,6 +52,8 @@ export interface StreamMachineConfig {
   readonly journalWaitMsMax: number;
   /** A stream without a client expires after this time; an ended one can be resumed for as long. */
   readonly resumeWindowMs: number;
+  /** So much of the window is left at least when a process takes the stream over, once: nobody could resume before. */
+  readonly resumeGraceMs: number;
   /** Deaths of workers that ran an input alone, after which it is refused. */
   readonly suspectDeathsMax: number;
 }
@@ -75,7 +77,7 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   unsentBytesMax: 256 * 1024,
   stepsMax: 32,
   outputsAheadMin: 16,
-  outputsAheadMax: 128,
+  outputsAheadMax: 256,
   outputsAheadBytes: mebibyte,
   checkpointInputsMax: 16,
   checkpointMsMax: 1_000,
@@ -84,6 +86,7 @@ export const defaultStreamMachineConfig: StreamMachineConfig = Object.freeze({
   scarceStaleBytesMin: 4 * 1024,
   journalWaitMsMax: 60_000,
   resumeWindowMs: 120_000,
+  resumeGraceMs: 10_000,
   suspectDeathsMax: 2,
 });
 
@@ -113,6 +116,7 @@ export function resolveStreamMachineConfig(options: Partial<StreamMachineConfig>
   assert(config.scarceStaleBytesMin >= 1, 'scarceStaleBytesMin is at least 1');
   assert(config.journalWaitMsMax > 0, 'journalWaitMsMax is above 0');
   assert(config.resumeWindowMs > 0, 'resumeWindowMs is above 0');
+  assert(config.resumeGraceMs >= 0, 'resumeGraceMs is at least 0');
   assert(config.suspectDeathsMax >= 1, 'suspectDeathsMax is at least 1');
   resolvedConfigs.add(config);
   return config;

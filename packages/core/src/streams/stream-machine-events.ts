@@ -26,6 +26,13 @@ export interface FlowCredit {
   readonly bytes: number;
 }
 
+/** Since when a stream has no client, as a process finds it that takes the stream over. */
+export interface IdleSince {
+  readonly sinceMs: number;
+  /** Its window was prolonged by an earlier start of a process; that is done once. */
+  readonly isExtended: boolean;
+}
+
 /** An input as a client sent it. */
 export interface ArrivedInput<Payload> {
   /** From 1. */
@@ -149,6 +156,8 @@ export type StreamMachineAction<Payload> =
   /** Outputs that the step may give in all, counted from its start; more than was said before. */
   | { readonly kind: 'grant'; readonly step: StreamStepId; readonly outputsMax: number }
   | { readonly kind: 'cancel-step'; readonly step: StreamStepId }
+  /** Journals since when there is no client; undefined: there is one. */
+  | { readonly kind: 'idle'; readonly idle: IdleSince | undefined }
   /** The stream goes on without this link. */
   | { readonly kind: 'close-link'; readonly link: LinkId; readonly error: StreamError }
   /** Replaces the time asked for before. */

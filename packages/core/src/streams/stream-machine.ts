@@ -20,7 +20,13 @@ import {
 import { noShareError, notResumedError, type StreamError, streamError, streamErrors } from './stream-errors.ts';
 import { StreamInputs } from './stream-inputs.ts';
 import { resolveStreamMachineConfig, type StreamMachineConfig } from './stream-machine-config.ts';
-import type { ArrivedInput, LinkId, StreamMachineAction, StreamMachineEvent } from './stream-machine-events.ts';
+import type {
+  ArrivedInput,
+  IdleSince,
+  LinkId,
+  StreamMachineAction,
+  StreamMachineEvent,
+} from './stream-machine-events.ts';
 import { StreamRecords } from './stream-records.ts';
 import { StreamSteps } from './stream-steps.ts';
 
@@ -61,6 +67,8 @@ export class StreamMachine<Payload extends SizedPayload> {
   #isBehind: boolean = false;
   /** Since when there is no client, or, if that was later, no more work. */
   #idleSince: number;
+  /** The journal says that there is no client. */
+  #isIdleNoted: boolean = false;
   #ending: EndingEntry | undefined;
   #endingNumber = Number.POSITIVE_INFINITY;
   #isLeaving: boolean = false;
@@ -111,16 +119,39 @@ export class StreamMachine<Payload extends SizedPayload> {
     lastNumber: number,
     { config, isSame }: StreamMachineOptions<Payload>,
     nowMs: number,
+    idle?: IdleSince,
   ): StreamMachine<Payload> {
     const resolved = resolveStreamMachineConfig(config);
     const stream = restoredStreamFrom(entries, resolved.model);
     const log = new LogAccount(resolved, entries, lastNumber);
     const machine = new StreamMachine(stream, log, resolved, isSame, nowMs);
+    if (stream.ending === undefined) machine.#goOnIdle(idle);
     const hasBegun = stream.finishedInput > 0 || stream.pending.length > 0;
     if (!resolved.isResumable && hasBegun && stream.finishedInput < stream.lastInput)
       machine.#end('failed', streamErrors.lost);
     machine.#proceed();
     return machine;
+  }
+
+  /** The resume window goes on. A stream that had a client until its process died is idle from now on. */
+  #goOnIdle(idle: IdleSince | undefined): void {
+    const { resumeWindowMs, resumeGraceMs } = this.#config;
+    const graceMs = Math.min(resumeGraceMs, resumeWindowMs);
+    const isSoonOver = idle !== undefined && idle.sinceMs + resumeWindowMs < this.#nowMs + graceMs;
+    if (idle === undefined) this.#noteIdle({ sinceMs: this.#nowMs, isExtended: false });
+    else if (isSoonOver && !idle.isExtended) {
+      this.#noteIdle({ sinceMs: this.#nowMs + graceMs - resumeWindowMs, isExtended: true });
+    } else {
+      this.#isIdleNoted = true;
+      // The time of day may have been set back.
+      this.#idleSince = Math.min(idle.sinceMs, this.#nowMs);
+    }
+  }
+
+  #noteIdle(idle: IdleSince): void {
+    this.#isIdleNoted = true;
+    this.#idleSince = idle.sinceMs;
+    this.#actions.push({ kind: 'idle', idle });
   }
 
   /** Records what happened; what follows from it is decided in `takeActions`, once for all events before it. */
@@ -214,11 +245,15 @@ export class StreamMachine<Payload extends SizedPayload> {
       case 'attached':
         if (this.#isLeaving) this.#actions.push({ kind: 'close-link', link: event.link, error: streamErrors.draining });
         else this.#delivery.attach(event);
+        if (!this.#isIdleNoted || !this.#delivery.isAttached) break;
+        this.#isIdleNoted = false;
+        this.#actions.push({ kind: 'idle', idle: undefined });
         break;
       case 'detached':
         if (!this.#delivery.isCurrent(event.link)) break;
         this.#delivery.detach();
         this.#idleSince = this.#nowMs;
+        if (this.#isWorking) this.#noteIdle({ sinceMs: this.#nowMs, isExtended: false });
         break;
       case 'input':
         if (this.#isHeard(event.link)) this.#receive(event.input);

@@ -54,6 +54,8 @@ export function mustParseEvent(line: string): SchedulerEvent {
     case 'batch-answered':
     case 'batch-progressed':
       return { kind, batch: number(first) };
+    case 'batch-credit':
+      return { kind, batch: number(first), hasCredit: second === 'some' };
     case 'batch-failed': {
       const [head, message] = splitAt(line, ': ');
       return { kind, batch: number(first), code: mustParseCode(head.split(' ')[2], line), message };

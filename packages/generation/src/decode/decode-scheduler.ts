@@ -52,6 +52,7 @@ export interface DecodeCounts {
   readonly running: number;
   readonly waiting: number;
   readonly cacheBytes: number;
+  readonly cacheBytesMax: number;
   /** Sequences that had to give up their caches, since the start. */
   readonly preemptions: number;
 }
@@ -66,6 +67,8 @@ export class DecodeScheduler {
   #isPrefillNext: boolean = false;
   #cacheBytes = 0;
   #preemptions = 0;
+  /** Sequences with a cache. */
+  #running = 0;
 
   constructor(config: DecodeConfig) {
     this.#config = config;
@@ -73,10 +76,14 @@ export class DecodeScheduler {
   }
 
   get counts(): DecodeCounts {
-    let running = 0;
-    for (const { hasCache } of this.#sequences.values()) if (hasCache) running += 1;
-    const { size } = this.#sequences;
-    return { running, waiting: size - running, cacheBytes: this.#cacheBytes, preemptions: this.#preemptions };
+    const { cacheBytesMax } = this.#config;
+    return {
+      running: this.#running,
+      waiting: this.#sequences.size - this.#running,
+      cacheBytes: this.#cacheBytes,
+      cacheBytesMax,
+      preemptions: this.#preemptions,
+    };
   }
 
   /** The caller has made sure that the sequence never gets more than `sequenceTokensMax` tokens. */
@@ -114,7 +121,9 @@ export class DecodeScheduler {
 
   /** The sequence has ended or is not needed any more; the caller releases its cache. */
   remove(id: SequenceId): void {
-    this.#cacheBytes -= this.#bytesOf(this.#mustFind(id));
+    const sequence = this.#mustFind(id);
+    this.#cacheBytes -= this.#bytesOf(sequence);
+    if (sequence.hasCache) this.#running -= 1;
     this.#sequences.delete(id);
     this.#round = this.#round.map((step) => ({ ...step, ids: step.ids.filter((other) => other !== id) }));
   }
@@ -185,6 +194,7 @@ export class DecodeScheduler {
           return idle === undefined ? undefined : this.#drop(idle);
         }
         sequence.hasCache = true;
+        this.#running += 1;
         this.#cacheBytes += this.#bytesOf(sequence);
       }
       const from = sequence.tokensRead;
@@ -198,6 +208,7 @@ export class DecodeScheduler {
   #drop(sequence: Sequence): DropStep {
     this.#cacheBytes -= this.#bytesOf(sequence);
     this.#preemptions += 1;
+    this.#running -= 1;
     sequence.hasCache = false;
     sequence.tokensRead = 0;
     return { kind: 'drop', id: sequence.id };

@@ -7,9 +7,14 @@ import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
 import type { Http2Stream } from './stream.ts';
 
+/** In the place of a time: nothing was waited for when the stream was last checked. */
+const notWaiting = -1;
+
 export class ConnectionTimes extends WheelEntry {
   readonly #connection: Http2Connection;
   readonly #bornMs: number;
+  /** When streams were last checked: what is waited for now and was not then, has been waited for since. */
+  #checkedMs: number;
   #receivedMs: number;
   #answeredMs: number;
   #pingedMs = -1;
@@ -25,6 +30,7 @@ export class ConnectionTimes extends WheelEntry {
     this.#connection = connection;
     const nowMs = connection.nowMs;
     this.#bornMs = nowMs;
+    this.#checkedMs = nowMs;
     this.#receivedMs = nowMs;
     this.#answeredMs = nowMs;
     this.#pace = new ResponsePace(nowMs);
@@ -102,6 +108,7 @@ export class ConnectionTimes extends WheelEntry {
     if (connection.isStopped) return true;
     this.#checkInput(nowMs);
     if (!connection.isStopped) this.#checkStreams(nowMs);
+    this.#checkedMs = nowMs;
     if (!connection.isStopped) this.#checkAge(nowMs);
     return true;
   }
@@ -140,7 +147,7 @@ export class ConnectionTimes extends WheelEntry {
         this.#connection.countReset();
       } else if (stream.isStarved) this.#checkStarved(stream, nowMs);
       else if (!stream.isFlowing || !stream.isBodyDue) {
-        stream.rateCheckedMs = nowMs;
+        if (stream.rateCheckedMs !== notWaiting) stream.rateCheckedMs = notWaiting;
         stream.rateCheckedBytes = stream.bodyBytes;
       } else if (!this.#isBodyComing(stream, nowMs)) {
         this.#connection.resetStream(stream, errorCode.cancel, 'the request body arrived too slowly');
@@ -159,22 +166,29 @@ export class ConnectionTimes extends WheelEntry {
   }
 
   /**
-   * As for the connection, but for one stream, whose window the client opens. Plain numbers, because streams are many.
+   * As for the connection, but for one stream, whose window the client opens. Plain numbers, because streams are many, and
+   * nothing new is stored for those that are idle.
    */
   #isTakenTooSlowly(stream: Http2Stream, nowMs: number): boolean {
+    if (stream.pendingBytes === 0) {
+      if (stream.paceMs !== notWaiting) stream.paceMs = notWaiting;
+      stream.paceBytes = stream.sentBytes;
+      return false;
+    }
     const { limits } = this.#connection.host;
-    const isWaiting = stream.pendingBytes > 0;
+    if (stream.paceMs === notWaiting) stream.paceMs = this.#checkedMs;
     const elapsedMs = nowMs - stream.paceMs;
-    if (isWaiting && elapsedMs < limits.responseStallMsMax) return false;
+    if (elapsedMs < limits.responseStallMsMax) return false;
     const taken = stream.sentBytes - stream.paceBytes;
     stream.paceMs = nowMs;
     stream.paceBytes = stream.sentBytes;
-    return isWaiting && isTooLittle(taken, elapsedMs, limits);
+    return isTooLittle(taken, elapsedMs, limits);
   }
 
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {
     const { limits } = this.#connection.host;
     if (nowMs - stream.bornMs >= limits.bodyMsMax) return false;
+    if (stream.rateCheckedMs === notWaiting) stream.rateCheckedMs = this.#checkedMs;
     const sinceMs = nowMs - stream.rateCheckedMs;
     if (sinceMs < limits.bodyStallMsMax) return true;
     const bytes = stream.bodyBytes - stream.rateCheckedBytes;

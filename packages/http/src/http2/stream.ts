@@ -19,7 +19,7 @@ export class Http2Stream extends WireExchange {
   receiveWindow: number;
   unannouncedBytes = 0;
   bodyBytes = 0;
-  /** Body bytes when the rate was last checked, and when that was. */
+  /** Body bytes when the rate was last checked, and when that was; -1: with the check of the connection, and none was due. */
   rateCheckedBytes = 0;
   rateCheckedMs: number;
 
@@ -30,7 +30,7 @@ export class Http2Stream extends WireExchange {
   /** Whether the output refers to memory of pieces whose callback has not been queued yet. */
   isReferenced: boolean = false;
   sentBytes = 0;
-  /** Bytes sent when the client's reading rate was last checked, and when that was. */
+  /** The same of the client's reading rate. */
   paceBytes = 0;
   paceMs: number;
   trailersToSend: HeaderList | undefined = undefined;

@@ -1,4 +1,4 @@
-/** HPACK encoding (RFC 7541) of response fields, directly into the output's buffer. */
+/** HPACK encoding (RFC 7541), directly into the output's buffer. */
 import { isTransportField, mustBeSendable } from '../header-field.ts';
 import { tableBytesDefault } from './decoder.ts';
 import { EncoderTable } from './encoder-table.ts';
@@ -12,6 +12,7 @@ const unindexedNames = new Set([
   'etag',
   'grpc-message',
   'grpc-status-details-bin',
+  'grpc-timeout',
   'last-modified',
   'location',
   'set-cookie',

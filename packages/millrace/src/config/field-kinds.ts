@@ -198,6 +198,24 @@ export function identifier(naming: Naming<string>): ConfigField<string> {
   };
 }
 
+/** What requests may name: a model, one of its versions or labels; empty: none. */
+export function contextName(naming: Naming<string>): ConfigField<string> {
+  const takes = 'model, model:version or model@label, or nothing';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'CONTEXT',
+    isList: false,
+    parse(written) {
+      const isContext =
+        typeof written === 'string' && written.length <= 256 && /^([^\s:@]+([:@][\w.-]+)?)?$/.test(written);
+      if (isContext) return { value: written };
+      return { problem: `must be a ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
 /** A user or group of the system; empty: none. */
 export function account(naming: Naming<string> & { placeholder: string }): ConfigField<string> {
   const { placeholder, ...rest } = naming;

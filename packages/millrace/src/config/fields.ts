@@ -10,6 +10,7 @@ import {
   byteSize,
   type ConfigField,
   choice,
+  contextName,
   fieldName,
   file,
   folder,
@@ -506,6 +507,12 @@ export const fields = {
     }),
   },
   streams: {
+    defaultContext: contextName({
+      flag: 'default-context',
+      description:
+        'The context of calls of `inference.v1` and `realtime.inference` that name none: a model, model:version or model@label; empty: they must name one.',
+      default: 'storyteller',
+    }),
     durability: choice({
       flag: 'stream-durability',
       description:
@@ -541,6 +548,14 @@ export const fields = {
       default: daySeconds,
       min: 1,
       max: 30 * daySeconds,
+    }),
+    restoreDeathsMax: integer({
+      flag: 'stream-restore-deaths-max',
+      description:
+        'A stream is ended as poison-stream when so many routers crashed while they restored it from the journal and nothing else. Routers that were killed from outside do not count.',
+      default: 3,
+      min: 1,
+      max: 100,
     }),
     drainSecondsMax: seconds({
       flag: 'stream-drain-seconds-max',

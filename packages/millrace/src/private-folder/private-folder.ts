@@ -61,14 +61,21 @@ async function makeSubfolders(
 ): Promise<Omit<PrivateFolder, 'remove'>> {
   const [children, lasting] = [join(path, childrenFolder), join(path, lastingFolder)];
   for (const folder of [children, lasting]) await mkdir(folder, { mode: 0o700, recursive: true });
-  if (user !== undefined) await letIn(path, children, user);
+  if (user !== undefined) await letIn(path, children, lasting, user);
   return { path, children, lasting };
 }
 
-/** Child processes may pass through the folder to theirs, and read nothing else in it. */
-async function letIn(path: string, children: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
-  await chown(path, -1, gid);
-  await chmod(path, 0o710);
+/** Child processes may pass through the folder to theirs and to model files that came with loads, and read nothing else in it. */
+async function letIn(
+  path: string,
+  children: string,
+  lasting: string,
+  { uid, gid }: { uid: number; gid: number },
+): Promise<void> {
+  for (const folder of [path, lasting]) {
+    await chown(folder, -1, gid);
+    await chmod(folder, 0o710);
+  }
   await chown(children, uid, gid);
 }
 

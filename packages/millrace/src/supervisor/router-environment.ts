@@ -14,6 +14,9 @@ const allocatorSettings = {
   MALLOC_TRIM_THRESHOLD_: String(32 * MiB),
 };
 
+/** Flags of Node: an idle router collects its garbage. */
+export const routerFlags: readonly string[] = ['--expose-gc'];
+
 /** The environment of the supervisor and the settings of the allocator, which the operator may override. */
 export function routerEnvironment(environment: Environment): Environment {
   return { ...allocatorSettings, ...environment };

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 import { createHeldFolder, removeHeldFolder } from '../private-folder/held-folder.ts';
 import type { ToSupervisor } from './messages.ts';
-import { routerEnvironment } from './router-environment.ts';
+import { routerEnvironment, routerFlags } from './router-environment.ts';
 import { type ListeningHandle, type RouterListener, type RouterProcess, Supervisor } from './supervisor.ts';
 
 export interface SupervisorOptions {
@@ -54,7 +54,7 @@ function startRouter(
   descriptors: readonly number[],
   listener: RouterListener,
 ): RouterProcess {
-  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, ...routerFlags, program, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...descriptors],
     env: routerEnvironment(environment),
   });

@@ -53,6 +53,10 @@ const worker = { id: 'gpu-3', incarnation: 'f00d', capacity: 8, loaded: [`sha256
 const hello = { kind: 'hello', versions, toWorkerBytes: 1, toRouterBytes: 2, frameBytesMax: 2 ** 32, worker } as const;
 const spec = { model: 1, name: 'm', version: '1', engine: 'onnxruntime', path: '/m', inputs: [], outputs: [] } as const;
 
+const load = { running: 3, waiting: 1, cacheBytes: 2 ** 33, cacheBytesMax: 2 ** 34, preemptions: 7 };
+const probe = { key: 'k', layout: 'padded', rowsMax: 32, isExact: false, findings: ['why'] } as const;
+const usage = { promptTokens: 12, finishReason: 'length' } as const;
+
 const toWorker: readonly FrameToWorker[] = [
   hello,
   { kind: 'load', spec: { ...spec, isBatched: true, threads: 1, isSpinning: false } },
@@ -68,13 +72,13 @@ const toWorker: readonly FrameToWorker[] = [
 
 const fromWorker: readonly FrameFromWorker[] = [
   hello,
-  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3, cost: { addedBytes: 1, processorMs: 2 } },
+  { kind: 'ready', model: 1, loadMs: 2, residentBytes: 3, cost: { addedBytes: 1, processorMs: 2 }, probe },
   { kind: 'load-failed', model: 1, message: 'no file' },
   { kind: 'load-failed', model: 1, message: 'no input', isFinal: true },
   { kind: 'credit', batchesMax: 2 },
-  { kind: 'answered', batch: 1, outputs: tensors, region, runMicros: 2 },
-  { kind: 'partial-answer', batch: 1, sequence: 3, outputs: tensors, region },
-  { kind: 'failed', batch: 1, code: 'unsupported', message: 'why' },
+  { kind: 'answered', batch: 1, outputs: tensors, region, runMicros: 2, generation: load },
+  { kind: 'partial-answer', batch: 1, sequence: 3, outputs: tensors, region, generation: { ...load, usage } },
+  { kind: 'failed', batch: 1, code: 'unsupported', message: 'why', generation: load },
   { kind: 'call', call: 1, batch: 2, model: 'm', version: '', inputs: named, outputs: [], timeoutMs: 5, region },
   { kind: 'call-cancelled', call: 1, batch: 2 },
 ];
@@ -145,8 +149,17 @@ describe('what is new to the receiver', () => {
     expect(read(withFieldsAppended(bytesOf(frame)))).toEqual(read(bytesOf(frame)));
   });
 
+  test('a worker that says nothing of generation is read as before', () => {
+    for (const frame of fromWorker) {
+      if (!('generation' in frame)) continue;
+      const { generation, ...silent } = frame;
+      expect(decodeFromWorker(bytesOf(silent), findRegion)).not.toHaveProperty('generation');
+      expect(decodeFromWorker(bytesOf(frame), findRegion)).toHaveProperty('generation', generation);
+    }
+  });
+
   test('fields are ignored too where the tensors are in shared memory', () => {
-    const answered: FrameFromWorker = { kind: 'answered', batch: 1, outputs: tensors, region, runMicros: 2 };
+    const answered = { kind: 'answered', batch: 1, outputs: tensors, region, runMicros: 2, generation: load } as const;
     const bytes = bytesOf(answered, 64);
     expect(bytes[5]).toBe(placementShared);
     expect(decodeFromWorker(withFieldsAppended(bytes), findRegion)).toEqual(decodeFromWorker(bytes, findRegion));

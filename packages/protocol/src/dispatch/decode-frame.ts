@@ -21,6 +21,8 @@ import {
   placementShared,
   UnknownFrameKind,
 } from './frame-layout.ts';
+import { takeGenerationReport } from './generation-report.ts';
+import { generatorProbeFrom } from './generator-probe.ts';
 import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
 import type {
@@ -78,7 +80,7 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       return partialAnswerFrom(cursor, findShared);
     case frameKinds.failed: {
       const batch = cursor.u53();
-      return { kind: 'failed', batch, ...failureFrom(cursor) };
+      return { kind: 'failed', batch, ...failureFrom(cursor), ...generationFrom(cursor) };
     }
     case frameKinds.call:
       return callFrom(cursor, findShared);
@@ -90,7 +92,12 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       const model = cursor.u32();
       cursor.skip(4);
       const ready = { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() } as const;
-      return cursor.isAtEnd ? ready : { ...ready, cost: { addedBytes: cursor.u53(), processorMs: cursor.f64() } };
+      if (cursor.isAtEnd) return ready;
+      const cost = { addedBytes: cursor.u53(), processorMs: cursor.f64() };
+      if (cursor.isAtEnd) return { ...ready, cost };
+      cursor.skip(4);
+      const probe = generatorProbeFrom(cursor.text(cursor.u32()));
+      return probe === undefined ? { ...ready, cost } : { ...ready, cost, probe };
     }
     case frameKinds['load-failed']: {
       const model = cursor.u32();
@@ -150,14 +157,21 @@ function answeredFrom(cursor: FrameCursor, findShared: FindShared): AnsweredMess
   const batch = cursor.u53();
   const runMicros = cursor.f64();
   const region = regionFrom(cursor, findShared);
-  return { kind: 'answered', batch, outputs: tensorsFrom(cursor, region), region, runMicros };
+  const outputs = tensorsFrom(cursor, region);
+  return { kind: 'answered', batch, outputs, region, runMicros, ...generationFrom(cursor) };
 }
 
 function partialAnswerFrom(cursor: FrameCursor, findShared: FindShared): PartialAnswerMessage {
   const batch = cursor.u53();
   const sequence = cursor.u53();
   const region = regionFrom(cursor, findShared);
-  return { kind: 'partial-answer', batch, sequence, outputs: tensorsFrom(cursor, region), region };
+  const outputs = tensorsFrom(cursor, region);
+  return { kind: 'partial-answer', batch, sequence, outputs, region, ...generationFrom(cursor) };
+}
+
+function generationFrom(cursor: FrameCursor): Pick<AnsweredMessage, 'generation'> {
+  const generation = takeGenerationReport(cursor);
+  return generation === undefined ? {} : { generation };
 }
 
 function callFrom(cursor: FrameCursor, findShared: FindShared): CallMessage {

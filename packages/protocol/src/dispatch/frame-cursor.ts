@@ -7,12 +7,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Reads the fields of one frame in order and never beyond its end; bytes after the last field are ignored. */
 export class FrameCursor {
   readonly frame: Uint8Array;
-  readonly #view: DataView;
   #at: number;
 
   constructor(frame: Uint8Array, at: number) {
     this.frame = frame;
-    this.#view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
     this.#at = at;
   }
 
@@ -26,22 +24,31 @@ export class FrameCursor {
   }
 
   u16At(at: number): number {
-    return this.#view.getUint16(at, true);
+    const { frame } = this;
+    return (frame[at] as number) | ((frame[at + 1] as number) << 8);
   }
 
   u32(): number {
-    return this.#view.getUint32(this.#advance(4), true);
+    return this.#u32At(this.#advance(4));
   }
 
   u53(): number {
     const at = this.#advance(8);
-    const high = this.#view.getUint32(at + 4, true);
+    const high = this.#u32At(at + 4);
     if (high > safeHighMax) throw new MalformedFrame('an integer is 2^53 or more');
-    return high * uint32Range + this.#view.getUint32(at, true);
+    return high * uint32Range + this.#u32At(at);
   }
 
   f64(): number {
-    return this.#view.getFloat64(this.#advance(8), true);
+    const { buffer, byteOffset } = this.frame;
+    return new DataView(buffer, byteOffset + this.#advance(8), 8).getFloat64(0, true);
+  }
+
+  /** By bytes: a view for each frame would cost more than the few numbers in it. */
+  #u32At(at: number): number {
+    const { frame } = this;
+    const low = (frame[at] as number) | ((frame[at + 1] as number) << 8) | ((frame[at + 2] as number) << 16);
+    return low + (frame[at + 3] as number) * 2 ** 24;
   }
 
   /** UTF-8 of this many bytes, and the padding up to a multiple of 8. */

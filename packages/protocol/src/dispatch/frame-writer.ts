@@ -15,13 +15,16 @@ import {
   placementShared,
   releaseOffsetsMax,
 } from './frame-layout.ts';
+import { finishNumberOf, type GenerationReport, generationReportBytes } from './generation-report.ts';
 import type {
   AnsweredMessage,
   BatchTensor,
   CallAnsweredMessage,
   CallMessage,
   DispatchMessage,
+  FailedMessage,
   PartialAnswerMessage,
+  ReadyMessage,
 } from './messages.ts';
 import { greetingTextOf } from './worker-identity.ts';
 
@@ -84,7 +87,7 @@ export class FrameWriter {
       case 'partial-answer':
         return this.#appendPartialAnswer(frame, sharedOffset);
       case 'failed':
-        return this.#appendFailed(frame.batch, errorCatalogue[frame.code].number, cut(frame.message));
+        return this.#appendFailed(frame, cut(frame.message));
       case 'call':
         return this.#appendCall(frame, sharedOffset);
       case 'call-answered':
@@ -138,16 +141,7 @@ export class FrameWriter {
         this.#u32(0);
         return this.#end();
       case 'ready':
-        this.#begin(frameKinds.ready, frame.cost === undefined ? 32 : 48);
-        this.#u32(frame.model);
-        this.#u32(0);
-        this.#f64(frame.loadMs);
-        this.#u53(frame.residentBytes);
-        if (frame.cost !== undefined) {
-          this.#u53(frame.cost.addedBytes);
-          this.#f64(frame.cost.processorMs);
-        }
-        return this.#end();
+        return this.#appendReady(frame);
       case 'stop':
         this.#begin(frameKinds.stop, frameHeaderBytes);
         return this.#end();
@@ -226,23 +220,27 @@ export class FrameWriter {
 
   #appendAnswered(message: AnsweredMessage, sharedOffset: number | undefined): boolean {
     const { outputs, region } = message;
-    if (!this.#beginTensors(frameKinds.answered, 40, outputs, sharedOffset)) return false;
+    const fieldsBytes = 40 + reportBytesOf(message);
+    if (!this.#beginTensors(frameKinds.answered, fieldsBytes, outputs, sharedOffset)) return false;
     this.#u53(message.batch);
     this.#f64(message.runMicros);
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    this.#report(message.generation);
     return this.#end();
   }
 
   #appendPartialAnswer(message: PartialAnswerMessage, sharedOffset: number | undefined): boolean {
     const { outputs, region } = message;
-    if (!this.#beginTensors(frameKinds['partial-answer'], 40, outputs, sharedOffset)) return false;
+    const fieldsBytes = 40 + reportBytesOf(message);
+    if (!this.#beginTensors(frameKinds['partial-answer'], fieldsBytes, outputs, sharedOffset)) return false;
     this.#u53(message.batch);
     this.#u53(message.sequence);
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    this.#report(message.generation);
     return this.#end();
   }
 
@@ -290,13 +288,43 @@ export class FrameWriter {
     return this.#end();
   }
 
-  #appendFailed(batch: number, code: number, text: Uint8Array): boolean {
-    this.#begin(frameKinds.failed, 24 + alignedLength(text.length));
-    this.#u53(batch);
-    this.#u32(code);
+  #appendReady({ model, loadMs, residentBytes, cost, probe }: ReadyMessage): boolean {
+    const text = cost === undefined || probe === undefined ? undefined : encoder.encode(JSON.stringify(probe));
+    const probeBytes = text === undefined ? 0 : 8 + alignedLength(text.length);
+    this.#begin(frameKinds.ready, (cost === undefined ? 32 : 48) + probeBytes);
+    this.#u32(model);
+    this.#u32(0);
+    this.#f64(loadMs);
+    this.#u53(residentBytes);
+    if (cost === undefined) return this.#end();
+    this.#u53(cost.addedBytes);
+    this.#f64(cost.processorMs);
+    if (text === undefined) return this.#end();
+    this.#u32(0);
     this.#u32(text.length);
     this.#padded(text);
     return this.#end();
+  }
+
+  #appendFailed(message: FailedMessage, text: Uint8Array): boolean {
+    this.#begin(frameKinds.failed, 24 + alignedLength(text.length) + reportBytesOf(message));
+    this.#u53(message.batch);
+    this.#u32(errorCatalogue[message.code].number);
+    this.#u32(text.length);
+    this.#padded(text);
+    this.#report(message.generation);
+    return this.#end();
+  }
+
+  #report(report: GenerationReport | undefined): void {
+    if (report === undefined) return;
+    this.#u32(report.usage?.promptTokens ?? 0);
+    this.#u32(finishNumberOf(report.usage?.finishReason));
+    this.#u32(report.running);
+    this.#u32(report.waiting);
+    this.#u53(report.cacheBytes);
+    this.#u53(report.cacheBytesMax);
+    this.#u53(report.preemptions);
   }
 
   #appendText(kind: number, model: number, text: Uint8Array): boolean {
@@ -411,6 +439,10 @@ function headersOf(tensors: readonly Tensor[]): readonly (readonly [name: string
 
 function withIndex({ shape, data }: Tensor, index: number): BatchTensor {
   return { index, shape, data };
+}
+
+function reportBytesOf({ generation }: Pick<FailedMessage, 'generation'>): number {
+  return generation === undefined ? 0 : generationReportBytes;
 }
 
 /** Padding after a tensor. */

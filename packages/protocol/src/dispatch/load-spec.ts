@@ -1,6 +1,7 @@
 import { isDatatype } from '../datatypes.ts';
 import type { TensorSpec } from '../tensor.ts';
 import { MalformedFrame } from './frame-layout.ts';
+import { takeGeneratorProbe } from './generator-probe.ts';
 import type { GpuSpec } from './gpu.ts';
 import { type EngineName, engineNames, type LoadSpec } from './messages.ts';
 import {
@@ -44,8 +45,14 @@ export function loadSpecFrom(json: string): LoadSpec {
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
     ...(spec.isDecoupled === undefined ? {} : { isDecoupled: trueFrom(spec.isDecoupled, 'isDecoupled') }),
     ...(spec.cacheBytesMax === undefined ? {} : { cacheBytesMax: countFrom(spec.cacheBytesMax, 'cacheBytesMax') }),
+    ...probeFrom(spec.probe),
     ...(spec.cutsZipMaps === undefined ? {} : { cutsZipMaps: flagFrom(spec.cutsZipMaps, 'cutsZipMaps') }),
   };
+}
+
+function probeFrom(value: unknown): Pick<LoadSpec, 'probe'> {
+  const probe = takeGeneratorProbe(value);
+  return probe === undefined ? {} : { probe };
 }
 
 function engineFrom(value: unknown): EngineName {

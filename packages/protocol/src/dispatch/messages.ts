@@ -5,6 +5,8 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
+import type { GenerationReport } from './generation-report.ts';
+import type { GeneratorProbe } from './generator-probe.ts';
 import type { GpuSpec } from './gpu.ts';
 import type { ModelContent } from './model-content.ts';
 import type { WarmupSample } from './warm-up.ts';
@@ -53,6 +55,8 @@ export interface LoadSpec {
   readonly isDecoupled?: true;
   /** Of a generator: how much memory the keys and values of all texts may take. */
   readonly cacheBytesMax?: number;
+  /** Of a generator: what an earlier load found out, which the worker uses if the key is that of its own files. */
+  readonly probe?: GeneratorProbe;
   /** Graph outputs of a ZipMap are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
   readonly cutsZipMaps?: boolean;
 }
@@ -153,6 +157,8 @@ export interface ReadyMessage {
   readonly residentBytes: number;
   /** What the load cost; undefined: the worker does not say. */
   readonly cost?: LoadCost;
+  /** Of a generator; only with `cost`. */
+  readonly probe?: GeneratorProbe;
 }
 
 export interface LoadCost {
@@ -184,6 +190,8 @@ export interface AnsweredMessage {
   /** The receiver of the message releases it, once, when the last row has been used. */
   readonly region: Region;
   readonly runMicros: number;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 /**
@@ -198,6 +206,8 @@ export interface PartialAnswerMessage {
   readonly outputs: readonly BatchTensor[];
   /** The receiver of the message releases it, once, when the outputs have been used. */
   readonly region: Region;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 export interface FailedMessage {
@@ -206,6 +216,8 @@ export interface FailedMessage {
   /** `unknown-model` means that this worker has no such model, `cancelled` that nobody waited for the batch. */
   readonly code: ErrorCode;
   readonly message: string;
+  /** Of a generator. */
+  readonly generation?: GenerationReport;
 }
 
 /**

@@ -105,6 +105,24 @@ export function splitterOf(
     : new ShapedAnswer(model, model.shaping, answer, requests);
 }
 
+/** All of an answer to one request, one of several: so without what a splitter needs to cut it. */
+export function wholeAnswer(
+  { view }: ServedModel,
+  answer: Pick<AnsweredMessage, 'outputs'>,
+  wanted: readonly number[],
+): readonly Tensor[] {
+  return wanted.map((index) => {
+    const { name, datatype } = view.outputs[index] as TensorSpec;
+    const output = answer.outputs.find((one) => one.index === index);
+    if (output === undefined) throw lacksOutput(name);
+    return { name, datatype, shape: output.shape, data: output.data };
+  });
+}
+
+function lacksOutput(name: string): Error {
+  return new Error(`the worker's answer lacks the requested output '${name}'`);
+}
+
 /** Cuts the answer of a batch into the outputs of its requests, in row order. */
 export class AnswerSplitter {
   readonly #model: ServedModel;
@@ -133,7 +151,7 @@ export class AnswerSplitter {
     const { outputs } = this.#model.view;
     const { name, datatype } = outputs[index] as TensorSpec;
     const output = this.#outputs[index];
-    if (output === undefined) throw new Error(`the worker's answer lacks the requested output '${name}'`);
+    if (output === undefined) throw lacksOutput(name);
     if (this.#isWhole) return { name, datatype, shape: output.shape, data: output.data };
     const data = output.data.subarray(offsetOf(output, begin), offsetOf(output, end));
     return { name, datatype, shape: shapeOf(output, end - begin), data };

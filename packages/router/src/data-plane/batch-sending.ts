@@ -19,20 +19,25 @@ interface Sending {
   readonly onCopied: (() => void)[];
 }
 
+/** Whether the caller of a decoupled batch takes another answer now. Called in the midst of other work. */
+export type CreditListener = (batch: BatchId, hasCredit: boolean) => void;
+
 export class BatchSending {
   readonly #sliced: SlicedWork;
   readonly #now: () => number;
+  readonly #onCredit: CreditListener;
   readonly #queues = new Map<WorkerId, Sending[]>();
 
-  constructor(sliced: SlicedWork, now: () => number) {
+  constructor(sliced: SlicedWork, now: () => number, onCredit: CreditListener) {
     this.#sliced = sliced;
     this.#now = now;
+    this.#onCredit = onCredit;
   }
 
   send(link: WorkerLink, message: DispatchMessage, batch: RunningBatch, slices: Slices | undefined): void {
     const queue = this.#queues.get(batch.worker);
     if (slices === undefined && queue === undefined) {
-      hand(link, message, batch);
+      this.#hand(link, message, batch);
       return;
     }
     const sending: Sending = { link, message, batch, isReady: slices === undefined, cancelCopy: ignore, onCopied: [] };
@@ -89,17 +94,21 @@ export class BatchSending {
     const queue = this.#queues.get(worker) ?? [];
     while (queue[0]?.isReady === true) {
       const sending = queue.shift() as Sending;
-      hand(sending.link, sending.message, sending.batch);
+      this.#hand(sending.link, sending.message, sending.batch);
       tellCopied(sending);
     }
     if (queue.length === 0) this.#queues.delete(worker);
   }
-}
 
-/** Sends the batch, with credit for answers where the model is decoupled: such a batch has one request. */
-function hand(link: WorkerLink, message: DispatchMessage, { pending }: RunningBatch): void {
-  link.send(message);
-  pending[0]?.waiter.flow?.connect((answers) => link.send({ kind: 'grant', batch: message.batch, answers }));
+  /** Sends the batch, with credit for answers where the model is decoupled: such a batch has one request. */
+  #hand(link: WorkerLink, message: DispatchMessage, { pending }: RunningBatch): void {
+    const { batch } = message;
+    link.send(message);
+    pending[0]?.waiter.flow?.connect({
+      grant: (answers) => link.send({ kind: 'grant', batch, answers }),
+      creditChanged: (hasCredit) => this.#onCredit(batch, hasCredit),
+    });
+  }
 }
 
 function tellCopied({ onCopied }: Sending): void {

@@ -30,7 +30,7 @@ test('answers become one: texts and tokens joined, the rest as the last has it',
   const granted: number[] = [];
   const answer = await Waiter.promise(new Cancellation(), (plain) => {
     const waiter = collectingWaiter(plain);
-    waiter.flow?.connect((answers) => granted.push(answers));
+    waiter.flow?.connect({ grant: (answers) => granted.push(answers), creditChanged: () => {} });
     waiter.flow?.give(answerOf('Once', 7, ''));
     waiter.flow?.give(answerOf(' upon', 8, ''));
     waiter.flow?.give(answerOf('', 9, 'length'));

@@ -22,6 +22,8 @@ export interface InferTarget {
   readonly pinnedTo?: PinnedModel;
   /** It must not share a run with any other request. */
   readonly isAlone?: boolean;
+  /** Answers of a generator that an earlier run of the same request gave, and that metrics count no more; 0 unless given. */
+  readonly answersCounted?: number;
   /** Its step in a sequence of requests that share state; undefined: it belongs to none. */
   readonly sequence: SequenceStep | undefined;
 }

@@ -3,7 +3,7 @@
  * throw, bound to a model version beforehand.
  */
 import type { EndReason } from '@millrace/core';
-import type { ErrorCode } from '@millrace/protocol';
+import type { ErrorCode, FinishReason, GenerationLoad } from '@millrace/protocol';
 
 export type WorkerState = 'starting' | 'ready' | 'stopping';
 
@@ -23,6 +23,18 @@ export interface RequestTiming extends BatchTiming {
   readonly queueMs: number;
   /** From admission to answer. */
   readonly totalMs: number;
+}
+
+/** The texts of one generator. A token that is generated again after a failure is not reported again. */
+export interface GeneratorObserver {
+  /** Its first token has come: so long after its request, and after its worker got it. */
+  textBegan(promptTokens: number, firstTokenMs: number, prefillMs: number): void;
+  /** `sinceLastMs`: since the token before; undefined: this worker has given none before it. */
+  tokenGenerated(sinceLastMs: number | undefined): void;
+  /** `decodeMs`: since the first token that its last worker gave. */
+  textEnded(reason: FinishReason, decodeMs: number): void;
+  /** Undefined: the worker is gone. */
+  loadChanged(worker: number, load: GenerationLoad | undefined): void;
 }
 
 /** The events of one model version. */
@@ -59,6 +71,8 @@ export interface ModelObserver {
   /** Sequences with a slot and without, and the bytes of their state; only for models that have sequences. */
   sequencesChanged(live: number, backlog: number, stateBytes: number): void;
   sequenceEnded(reason: EndReason): void;
+  /** For a version that generates text. */
+  generator(): GeneratorObserver;
   modelLoaded(loadMs: number): void;
   readinessChanged(isReady: boolean): void;
 }
@@ -75,6 +89,13 @@ export interface DataPlaneObserver {
   /** What the result cache holds now, and how many entries were evicted so far. */
   cacheChanged(bytes: number, entries: number, evictions: number): void;
 }
+
+const silentGeneratorObserver: GeneratorObserver = {
+  textBegan() {},
+  tokenGenerated() {},
+  textEnded() {},
+  loadChanged() {},
+};
 
 const silentModelObserver: ModelObserver = {
   requestAdmitted() {},
@@ -94,6 +115,7 @@ const silentModelObserver: ModelObserver = {
   sequencesAttached() {},
   sequencesChanged() {},
   sequenceEnded() {},
+  generator: () => silentGeneratorObserver,
   modelLoaded() {},
   readinessChanged() {},
 };

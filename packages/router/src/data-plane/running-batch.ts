@@ -3,6 +3,7 @@ import type { AnsweredMessage } from '@millrace/protocol';
 import type { AnswerSplitter } from './batch-layout.ts';
 import type { PendingRequest } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
+import type { TokenMeter } from './token-meter.ts';
 
 /** A batch that a worker holds. */
 export interface RunningBatch {
@@ -14,6 +15,8 @@ export interface RunningBatch {
   readonly dispatchedAt: number;
   /** How long it took to lay out its inputs; known when it is sent. */
   layOutMs: number;
+  /** Of a generator, made with the first token. */
+  tokens: TokenMeter | undefined;
 }
 
 /** The answer to a batch. Its memory is released when all parts were handed out and everyone who got one has released it. */

@@ -61,7 +61,8 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#observers = observers;
     this.#retiring = retiring;
     const onSkipped = (message: FailedMessage): void => this.batchFailed(message);
-    this.#batches = new WorkerBatches({ ...rest, pending: this.#pending, observers, clock, onSkipped });
+    const onCredit = (batch: number, hasCredit: boolean): void => this.#credited(batch, hasCredit);
+    this.#batches = new WorkerBatches({ ...rest, pending: this.#pending, observers, clock, onSkipped, onCredit });
   }
 
   /** Puts the request into its model's queue. */
@@ -143,6 +144,14 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#scheduler.handle({ kind: 'batch-progressed', batch: message.batch }, this.#clock.now());
     this.#batches.partialAnswer(message);
     this.#pumpSoon();
+  }
+
+  /** May be called while the scheduler's decisions are carried out: it is told in a later turn. */
+  #credited(batch: number, hasCredit: boolean): void {
+    this.#clock.endOfTurn(() => {
+      this.#scheduler.handle({ kind: 'batch-credit', batch, hasCredit }, this.#clock.now());
+      this.#pumpSoon();
+    });
   }
 
   batchFailed(failure: FailedMessage): void {

@@ -1,6 +1,6 @@
 /** A model version as the data plane serves it: its view, and everything that can be computed before requests come. */
 import type { ModelKey, ModelPolicy } from '@millrace/core';
-import { type LoadSpec, type TensorSpec, takeByteSize } from '@millrace/protocol';
+import { type GeneratorProbe, type LoadSpec, type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { BatchShaping } from '../model/batch-shaping.ts';
 import type { ModelView } from '../model/model-view.ts';
 import type { Sequencing } from '../model/sequencing.ts';
@@ -46,6 +46,8 @@ export class ServedModel {
   readonly streams: StreamHolds;
   /** Whether a stream that is rebuilt after a failure goes on bit for bit, as its probe found; undefined: it was not probed. */
   areStreamsExact: boolean | undefined = undefined;
+  /** Of a generator, what its workers found out; undefined before the first load. */
+  probe: GeneratorProbe | undefined = undefined;
   /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;

@@ -13,8 +13,8 @@ import type {
   Tensor,
   WorkerLink,
 } from '@millrace/protocol';
-import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
-import { BatchSending } from './batch-sending.ts';
+import { type BatchPart, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
+import { BatchSending, type CreditListener } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import { explainedFailure } from './equal-sizes.ts';
@@ -42,6 +42,7 @@ export interface WorkerBatchesParts {
   readonly moveToSuccessor: (request: ValidInferRequest, waiter: Waiter) => boolean;
   /** A batch was cancelled before it was sent: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
+  readonly onCredit: CreditListener;
 }
 
 /** Called when the answer of a shared run could not be split: the model's requests run alone from then on. */
@@ -63,6 +64,7 @@ export class WorkerBatches {
   readonly #onSkipped: (message: FailedMessage) => void;
   readonly #moveToSuccessor: WorkerBatchesParts['moveToSuccessor'];
   readonly #sending: BatchSending;
+  readonly #onCredit: CreditListener;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
   /** The answer that the scheduler is handling; `deliver` hands it out. */
@@ -71,11 +73,12 @@ export class WorkerBatches {
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
   constructor(parts: WorkerBatchesParts) {
-    const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped } = parts;
+    const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped, onCredit } = parts;
     this.#moveToSuccessor = parts.moveToSuccessor;
     this.#onSharingStopped = onSharingStopped;
     this.#onSkipped = onSkipped;
-    this.#sending = new BatchSending(sliced, () => clock.now());
+    this.#onCredit = onCredit;
+    this.#sending = new BatchSending(sliced, () => clock.now(), onCredit);
     this.#pending = pending;
     this.#observers = observers;
     this.#clock = clock;
@@ -99,6 +102,7 @@ export class WorkerBatches {
       if (batch.worker !== worker) continue;
       this.#running.delete(id);
       this.#calls.batchEnded(id);
+      this.#observers.generatorReported(batch, undefined);
       this.#returnToQueue(batch);
     }
   }
@@ -134,6 +138,7 @@ export class WorkerBatches {
       rows,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
+      tokens: undefined,
     };
     this.#running.set(action.batch, running);
     const message = { kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region } as const;
@@ -150,8 +155,13 @@ export class WorkerBatches {
       return;
     }
     const { valid } = pending;
-    const { name, version } = running.model.view;
-    const outputs = splitterOf(running.model, message, 1, [valid]).rows(valid.outputs, 0, 1);
+    const { model } = running;
+    const { name, version } = model.view;
+    this.#observers.tokenCame(running, message, this.#clock.now());
+    const outputs =
+      model.shaping === undefined
+        ? wholeAnswer(model, message, valid.outputs)
+        : splitterOf(model, message, 1, [valid]).rows(valid.outputs, 0, 1);
     const release = (): void => message.region.release();
     flow.give({ model: name, version, id: valid.id, outputs, release });
   }
@@ -160,6 +170,8 @@ export class WorkerBatches {
     this.#calls.batchEnded(batch);
     if (this.#sending.cancel(worker, batch)) this.#skip(batch);
     else this.#links.get(worker)?.send({ kind: 'cancel', batch });
+    // Nothing keeps its worker from ending it now: from here on its run limit applies.
+    this.#onCredit(batch, true);
   }
 
   #skip(batch: BatchId): void {
@@ -212,6 +224,7 @@ export class WorkerBatches {
       return;
     }
     const { model, rows, layOutMs, pending } = answer.batch;
+    if (message.generation !== undefined) this.#observers.generatorReported(answer.batch, message.generation);
     // The only request of a batch of a decoupled model: it gets no more answers.
     pending[0]?.waiter.flow?.disconnect();
     this.#observers.of(model).batchRan(rows, {
@@ -267,11 +280,12 @@ export class WorkerBatches {
     if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(told))) pending.waiter.reject(told);
   }
 
-  failed({ batch, code }: FailedMessage): void {
+  failed({ batch, code, generation }: FailedMessage): void {
     this.#calls.batchEnded(batch);
     const running = this.#running.get(batch);
     this.#running.delete(batch);
     if (running === undefined) return;
+    if (generation !== undefined) this.#observers.generatorReported(running, generation);
     if (code === 'cancelled') this.#observers.of(running.model).batchSkipped(running.rows);
     this.#returnToQueue(running);
   }

@@ -6,6 +6,7 @@
 import type { ModelKey, WorkerId } from '@millrace/core';
 import {
   type FromWorker,
+  type GeneratorProbe,
   type GoneMessage,
   type Lane,
   type LoadFailedMessage,
@@ -25,6 +26,9 @@ export interface OpenWorkerGroup {
   readonly models: readonly GroupedModel[];
   /** `processorMs` is undefined where it is not known what the model cost. */
   loaded(worker: OpenWorker, model: ServedModel, loadMs: number, processorMs: number | undefined): void;
+  /** What an earlier load of a generator found out. */
+  takeProbe(model: ServedModel): GeneratorProbe | undefined;
+  probed(model: ServedModel, probe: GeneratorProbe): void;
   loadFailed(worker: OpenWorker, model: ServedModel, reason: string, isFinal: boolean): void;
   /** The model is not loaded, because its files are others than those that were read. */
   filesChanged(worker: OpenWorker, model: ServedModel, reason: string): void;
@@ -98,7 +102,9 @@ export class OpenWorker {
         return;
       }
       this.#loading.add(model.key);
-      this.#link.send({ kind: 'load', spec: loadSpecAt(spec, placements, this.position) });
+      const probe = spec.engine === 'generator' ? this.#group.takeProbe(model) : undefined;
+      const placed = loadSpecAt(spec, placements, this.position);
+      this.#link.send({ kind: 'load', spec: probe === undefined ? placed : { ...placed, probe } });
     });
   }
 
@@ -174,8 +180,9 @@ export class OpenWorker {
     }
   }
 
-  #loaded({ model: handle, residentBytes, cost, loadMs }: ReadyMessage): void {
+  #loaded({ model: handle, residentBytes, cost, loadMs, probe }: ReadyMessage): void {
     const model = this.#modelOf(handle);
+    if (probe !== undefined) this.#group.probed(model, probe);
     this.#loading.delete(model.key);
     // The first load of a process starts the engine as well, which is not the fault of the model.
     const processorMs = this.#addedBytes.size === 0 ? undefined : cost?.processorMs;

@@ -3,14 +3,15 @@
  * it what the workers do. It reports to the data plane, the fleet's listener and the group's own.
  */
 import { type GroupAction, type GroupEvent, GroupKeeper, type ModelKey, type WorkerId } from '@millrace/core';
-import type { Lane } from '@millrace/protocol';
+import type { GeneratorProbe, Lane } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
 import type { ModelRoster } from '../data-plane/model-roster.ts';
-import type { ServedModel } from '../data-plane/served-model.ts';
+import { modelKeyFrom, type ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type InstancePlacement, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import { OpenWorker, type OpenWorkerGroup, type WorkerExit } from './open-worker.ts';
+import type { ProbeMemory } from './probe-memory.ts';
 import type { GroupedModel, GroupListener, MemoryShare, RunningModels, WorkerGroup } from './worker-group.ts';
 
 export interface FleetParts {
@@ -22,6 +23,8 @@ export interface FleetParts {
   /** A worker whose loads have not ended, in success or failure, within this time is killed. */
   readonly loadMsMax: number;
   readonly listener: FleetListener;
+  /** Of generators; undefined: each load probes. */
+  readonly probes?: Pick<ProbeMemory, 'take' | 'keep'>;
 }
 
 /** A worker as operators see it. */
@@ -155,6 +158,16 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
     this.#parts.listener.modelLoaded(model, loadMs);
     if (processorMs !== undefined) this.#models.get(model.key)?.listener.loadMeasured?.(model, processorMs);
     this.#tell({ kind: 'loaded', worker, model: model.key });
+  }
+
+  takeProbe({ view }: ServedModel): GeneratorProbe | undefined {
+    return this.#parts.probes?.take(modelKeyFrom(view.name, view.version));
+  }
+
+  probed(model: ServedModel, probe: GeneratorProbe): void {
+    model.probe = probe;
+    model.areStreamsExact = probe.isExact;
+    this.#parts.probes?.keep(modelKeyFrom(model.view.name, model.view.version), probe);
   }
 
   loadFailed({ worker }: OpenWorker, { key: model }: ServedModel, reason: string, isFinal: boolean): void {

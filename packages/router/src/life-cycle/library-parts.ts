@@ -34,6 +34,8 @@ export interface LibraryControl {
   readonly settleMs: number;
   /** What is loaded at the start in explicit mode; `*` stands for all. */
   readonly loads: readonly string[];
+  /** The process takes the place of another: what was unloaded there by request is left out of `loads`. */
+  readonly isRestart: boolean;
   /** Whether loads by request may bring pipelines and other files that are executed. */
   readonly isUploadedCodeAllowed: boolean;
   /** How often processes are measured. */

@@ -168,10 +168,10 @@ export class ModelLibrary implements ModelControl {
   }
 
   async #restoreLoads(): Promise<readonly ModelFailure[]> {
-    const { loads } = this.#parts.control;
+    const { loads, isRestart } = this.#parts.control;
     const { locations } = await this.#reader.mustFind();
     const names = new Set(loads.includes('*') ? locations.map(({ name }) => name) : loads);
-    return this.#explicit.restore([...names]);
+    return this.#explicit.restore([...names], isRestart);
   }
 
   #tellRead(failures: readonly ModelFailure[]): void {

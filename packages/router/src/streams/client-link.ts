@@ -7,9 +7,11 @@ import {
   type InputFrame,
   quotedCharactersMax,
   type StreamCredit,
+  type StreamPayload,
   shortened,
 } from '@millrace/protocol';
 import type { HostedStream } from './hosted-stream.ts';
+import { inputRefusal } from './input-door.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
@@ -44,12 +46,17 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     this.#credit = credit;
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    for (const event of waiting ?? []) stream.tell(event);
+    for (const event of waiting ?? []) {
+      if (!this.isDetached) this.#pass(stream, event, undefined);
+    }
     if (this.#isFinishing) stream.finish(this.id);
   }
 
   input(frame: InputFrame): void {
-    this.#tell(inputEvent(this.id, frame, this.#clock, this.#codec));
+    if (this.isDetached) return;
+    const event = inputEvent(this.id, frame, this.#clock, this.#codec);
+    if (this.#stream === undefined) this.#wait(event);
+    else this.#pass(this.#stream, event, frame.payload);
   }
 
   acknowledge({ output, outputCredit }: AcknowledgeFrame): void {
@@ -97,6 +104,19 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     if (this.isDetached) return;
     if (this.#stream === undefined) this.#wait(event);
     else this.#stream.tell(event);
+  }
+
+  /** `payload`: of an input, before it was encoded; undefined: it is read again. */
+  #pass(stream: HostedStream, event: StreamMachineEvent<Uint8Array>, payload: StreamPayload | undefined): void {
+    if (event.kind === 'input' && event.input.payload !== undefined) {
+      const given = payload ?? this.#codec.decodeInput(event.input.payload);
+      const refusal = inputRefusal(stream.pin, event.input.sequence, given);
+      if (refusal !== undefined) {
+        stream.leaveLink(this.id, refusal);
+        return;
+      }
+    }
+    stream.tell(event);
   }
 
   #wait(event: StreamMachineEvent<Uint8Array>): void {

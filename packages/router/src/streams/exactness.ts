@@ -1,4 +1,5 @@
 /** Whether a model gives a stream the same bits whatever runs beside it, and again after a failure. */
+import type { GeneratorProbe } from '@millrace/protocol';
 
 /**
  * - `exact`: alone, in company and rebuilt from a checkpoint it gives the same bits;
@@ -12,6 +13,12 @@ export interface Exactness {
   readonly verdict: ExactnessVerdict;
   /** What was found; for operators. */
   readonly reason: string;
+}
+
+/** Of a generator, whose worker probes it at load. */
+export function exactnessFrom({ isExact: isSame, findings }: GeneratorProbe): Exactness {
+  const reason = findings.join('; ') || 'texts give the same bits alone, in company and repeated';
+  return { verdict: isSame ? 'exact' : 'inexact', reason };
 }
 
 /** Whether a stream that is resumed goes on as it would have without the failure. */

@@ -36,11 +36,22 @@ export interface HostedStreamParts {
 export interface StreamOwner {
   /** A stream of the caller runs nothing any more, and does not count as open. */
   onEnded(caller: string): void;
-  /** The machine of the stream does nothing more. */
-  onOver(id: string): void;
+  /** The machine of the stream does nothing more. `isLost`: it is not known what the journal has kept of it. */
+  onOver(id: string, isLost: boolean): void;
 }
 
 /** A connection of a client, as its stream knows it. */
 export interface HostedClient extends StreamListenerOfLink {
   readonly id: LinkId;
 }
+
+/** After these the actions are carried out at the end of the turn. */
+export const frequentEvents: ReadonlySet<string> = new Set([
+  'step-output',
+  'step-done',
+  'input',
+  'acknowledged',
+  'taken',
+  'memory',
+  'committed',
+]);

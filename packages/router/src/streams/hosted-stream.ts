@@ -8,6 +8,7 @@ import type {
   LinkId,
   StreamError,
   StreamMachineAction,
+  StreamMachineCounts,
   StreamMachineEvent,
   StreamStepId,
 } from '@millrace/core';
@@ -15,7 +16,7 @@ import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
-import type { HostedClient, HostedStreamParts } from './hosted-stream-parts.ts';
+import { frequentEvents, type HostedClient, type HostedStreamParts } from './hosted-stream-parts.ts';
 import { hostedStreamStatus } from './hosted-stream-status.ts';
 import { type AppendListener, LogAppends } from './log-appends.ts';
 import type { ModelSteps, StepListener } from './model-steps.ts';
@@ -25,17 +26,6 @@ import type { WokenStream } from './stream-alarms.ts';
 import type { StreamStatus } from './stream-gateway.ts';
 import type { HeldMemory, ScarcityListener } from './stream-holdings.ts';
 import { endedRefusal, memoryRefusal, streamInferenceError } from './stream-refusals.ts';
-
-/** After these the actions are carried out at the end of the turn. */
-const frequentEvents: ReadonlySet<string> = new Set([
-  'step-output',
-  'step-done',
-  'input',
-  'acknowledged',
-  'taken',
-  'memory',
-  'committed',
-]);
 
 const none: readonly never[] = [];
 
@@ -82,6 +72,14 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
 
   get epoch(): number {
     return this.#parts.log.epoch;
+  }
+
+  get pin(): HostedStreamParts['pin'] {
+    return this.#parts.pin;
+  }
+
+  get counts(): StreamMachineCounts {
+    return this.#parts.machine.counts();
   }
 
   get isAttached(): boolean {
@@ -142,7 +140,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     const { machine, clock } = this.#parts;
     if (event.kind === 'input' && event.link !== undefined && !this.claim(event.input.payload?.byteLength ?? 0)) {
       // The input is not lost: it was not accepted, so the client sends it again when it resumes.
-      this.#leaveLink(event.link, memoryRefusal());
+      this.leaveLink(event.link, memoryRefusal());
       return;
     }
     machine.handle(event, clock.wallNow());
@@ -181,7 +179,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     }
     this.#awaited?.settle(machine.acceptedInput, machine.ending);
     if (!this.#isOver) this.#memory.keep(this.#parts.openingBytes + machine.heldBytes);
-    if (this.#finishing !== undefined && machine.isDelivered) this.#leaveLink(this.#finishing, undefined);
+    if (this.#finishing !== undefined && machine.isDelivered) this.leaveLink(this.#finishing, undefined);
     if (machine.lateInputs !== this.#lateInputs) {
       observer.inputsLate(machine.lateInputs - this.#lateInputs);
       this.#lateInputs = machine.lateInputs;
@@ -225,12 +223,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
       case 'send':
         this.#send(action.link, action.frame);
         return;
-      case 'run': {
-        const { step, input, state, outputsMax, deadlineAt, journaledOutputs } = action;
-        if (journaledOutputs > 0 || action.isAlone) observer.stepRepeated(journaledOutputs);
-        this.#steps.run({ step, input, state, outputsMax, deadlineAt: clock.planeTimeOf(deadlineAt) });
+      case 'run':
+        if (action.journaledOutputs > 0 || action.isAlone) observer.stepRepeated(action.journaledOutputs);
+        this.#steps.run({ ...action, deadlineAt: clock.planeTimeOf(action.deadlineAt) });
         return;
-      }
       case 'grant':
         this.#steps.grant(action.step, action.outputsMax);
         return;
@@ -239,6 +235,9 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
         return;
       case 'close-link':
         this.#closeLink(action.link, streamInferenceError(action.error));
+        return;
+      case 'idle':
+        log.noteIdle(action.idle);
         return;
       case 'wake-at':
         alarms.set(this, action.at);
@@ -289,7 +288,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   }
 
   /** The host ends the connection, not the machine. */
-  #leaveLink(link: LinkId, error: InferenceError | undefined): void {
+  leaveLink(link: LinkId, error: InferenceError | undefined): void {
     const client = this.#client(link);
     if (this.#finishing === link) this.#finishing = undefined;
     this.detach(link);
@@ -341,6 +340,6 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     this.#awaited?.rejectAll(left);
     this.#releaseEndWaiters();
     this.#giveRoom();
-    owner.onOver(id);
+    owner.onOver(id, left.code === 'journal-unavailable');
   }
 }

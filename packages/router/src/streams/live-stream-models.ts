@@ -1,12 +1,13 @@
 /** Models of streams, from what the data plane knows. */
-import type { LoadSpec } from '@millrace/protocol';
+import type { LoadSpec, Tensor } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
-import { noTrail } from '../data-plane/infer.ts';
+import { type InferRequest, noTrail } from '../data-plane/infer.ts';
 import type { Inference } from '../data-plane/inference.ts';
 import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import { ValidInferRequest } from '../data-plane/valid-request.ts';
 import type { ModelView } from '../model/model-view.ts';
-import { isExact } from './exactness.ts';
+import { exactnessFrom, isExact } from './exactness.ts';
 import type { ModelExactness } from './model-exactness.ts';
 import { ModelWaits } from './model-waits.ts';
 import { StreamModel } from './stream-model.ts';
@@ -54,7 +55,10 @@ export class LiveStreamModels implements StreamModels {
     });
     const served = models.mustKnow(target.model, target.version);
     const pin = await this.#pinned(served, onRetired);
-    const found = await exactness.of({ ...pin, sharesRuns: served.sharesRuns });
+    const found =
+      served.probe === undefined
+        ? await exactness.of({ ...pin, sharesRuns: served.sharesRuns })
+        : exactnessFrom(served.probe);
     served.areStreamsExact = found && isExact(found.verdict);
     return { ...pin, exactness: found };
   }
@@ -90,7 +94,9 @@ export class LiveStreamModels implements StreamModels {
     const release = served.streams.hold(onRetired);
     try {
       const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
-      return { model: this.#streamModelOf(served.view), revision: served, digest, exactness: undefined, release };
+      const model = this.#streamModelOf(served.view);
+      const check = (inputs: readonly Tensor[], id: string): void => checkInputs(served, inputs, id);
+      return { model, revision: served, digest, exactness: undefined, check, release };
     } catch (error) {
       release();
       throw new InferenceError(
@@ -117,4 +123,20 @@ export class LiveStreamModels implements StreamModels {
     this.#streamModels.set(view, made);
     return made;
   }
+}
+
+const checkedOrigin = {
+  caller: '',
+  deadlineAt: Number.POSITIVE_INFINITY,
+  queueTimeoutMs: Number.POSITIVE_INFINITY,
+  priority: 0,
+  trail: noTrail,
+};
+const noParameters: InferRequest['target']['parameters'] = new Map();
+
+/** Long texts are checked in slices when the step runs. */
+function checkInputs(served: ServedModel, inputs: readonly Tensor[], id: string): void {
+  const { name: model, version } = served.view;
+  const target = { model, version, id, parameters: noParameters, outputs: [], sequence: undefined };
+  ValidInferRequest.from({ target, inputs, origin: checkedOrigin }, served, true);
 }

@@ -31,6 +31,8 @@ export interface AskedStep {
   readonly input: InputEntry<Uint8Array>;
   readonly state: Uint8Array | undefined;
   readonly outputsMax: number;
+  /** Outputs of the input that an earlier attempt gave. */
+  readonly journaledOutputs: number;
   /** Milliseconds of the data plane's clock. */
   readonly deadlineAt: number;
 }
@@ -221,7 +223,7 @@ export class ModelSteps {
     this.#listener.onFailed(step, { code, message }, hasWorkerDied, wasAlone);
   }
 
-  #requestFor({ input, state, deadlineAt }: AskedStep, { model, revision }: StreamPin): InferRequest {
+  #requestFor({ input, state, deadlineAt, journaledOutputs }: AskedStep, { model, revision }: StreamPin): InferRequest {
     const { codec } = this.#parts;
     const { name, version } = model.view;
     const payload = input.payload === undefined ? ({ kind: 'none' } as const) : codec.decodeInput(input.payload);
@@ -237,6 +239,7 @@ export class ModelSteps {
         sequence: undefined,
         pinnedTo: revision,
         isAlone: this.#isAlone,
+        answersCounted: journaledOutputs,
       },
       inputs,
       origin: {

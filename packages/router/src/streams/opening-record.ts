@@ -26,6 +26,8 @@ export interface OpeningRecord {
   /** What the probe of the version had found; undefined: its streams have no state. */
   readonly exactness: Exactness | undefined;
   readonly openedAtMs: number;
+  /** Nothing else is known of it: it was never read again (quarantined-stream.ts). */
+  readonly isQuarantined?: boolean;
 }
 
 /** What the journal shows of a stream without reading its log: the version that it needs. */

@@ -1,7 +1,7 @@
 import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import type { AcceptedFrame, InputFrame, OpenFrame, StreamPayload } from '@millrace/protocol';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
-import { openMemoryJournal } from '@millrace/store';
+import { type Journal, openMemoryJournal, StoreError } from '@millrace/store';
 import { describe, expect, test } from 'vitest';
 import type { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { InferAnswer, InferRequest } from '../data-plane/infer.ts';
@@ -24,6 +24,7 @@ const settings: StreamSettings = {
   lifeMsMax: 3_600_000,
   drainMsMax: 1000,
   journalWaitMsMax: 60_000,
+  restoreDeathsMax: 3,
   creditMessages: 4,
   creditBytes: 10_000,
   inputBytesMax: 1000,
@@ -107,10 +108,11 @@ interface HostOptions {
   /** Inputs are made at least so long. */
   readonly inputBytes?: number;
   readonly outputBytes?: number;
+  readonly earlierEnd?: StreamOpeningsParts['earlierEnd'];
 }
 
 function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, more, ...bytes }: HostOptions = {}) {
-  const { inputBytes = 0, outputBytes = 0 } = bytes;
+  const { inputBytes = 0, outputBytes = 0, earlierEnd = 'unknown' } = bytes;
   const model = new SummingModel();
   const exactness = undefined as Exactness | undefined;
   const pins = { held: 0, digest, exactness, hasOtherFiles: false, retire: () => {} };
@@ -121,8 +123,13 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
       pins.held -= 1;
     };
     const { digest: found, exactness } = pins;
+    const check: StreamPin['check'] = (inputs, named) => {
+      const wrong = inputs.find(({ datatype }) => datatype !== 'UINT8');
+      if (wrong !== undefined) throw new InferenceError('invalid-request', `[${named}] ${wrong.name} is no UINT8`);
+    };
     const source = { isUnchanged: async () => !pins.hasOtherFiles };
-    return { model: new StreamModel(summing), revision: { key: 'sum:1', source }, digest: found, exactness, release };
+    const revision = { key: 'sum:1', source };
+    return { model: new StreamModel(summing), revision, digest: found, exactness, check, release };
   };
   const alarms: (() => void)[] = [];
   /** Steps that wait for the model to be served. */
@@ -172,6 +179,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
       encodeOutput: (payload) => Buffer.from(JSON.stringify(payload).padEnd(outputBytes)),
     },
     settings: { ...settings, ...more },
+    earlierEnd,
     clock,
     observer,
     memory: new StreamHoldings({ ledger: ledger ?? new MemoryLedger(resolveMemoryLimits()), clock }),
@@ -1160,5 +1168,206 @@ describe('shares of the journal', () => {
     }
     expect((await on.journal.list()).length).toBeLessThan(20);
     expect(on.seen).not.toContain('streamPaused');
+  });
+});
+
+describe('streams whose restoring kills the router', () => {
+  const id = 'a-planted-stream-0123';
+
+  /** A stream that a router left open, and another one. */
+  async function leftBehind() {
+    const journal = openMemoryJournal();
+    const first = hostOn(journal);
+    for (const streamId of [id, 'another-stream-0123']) {
+      const client = clientOf(first.host, { streamId });
+      client.link.input(input(1, 1));
+      await settle();
+    }
+    await journal.writeNote('restores', JSON.stringify({ alone: id, deaths: { [id]: 2 } }));
+    return journal;
+  }
+
+  test('are ended without being read, and their clients are told; others are restored', async () => {
+    const journal = await leftBehind();
+    const { host, seen } = hostOn(journal, 'files-1', { earlierEnd: 'crashed' });
+    const failed: string[] = [];
+    expect(await host.restore((stream, { code }) => failed.push(`${stream} ${code}`))).toBe(1);
+    expect(failed).toEqual([`${id} poison-stream`]);
+    expect(seen).toContain('streamEnded failed poison-stream false');
+    for (const mode of ['resume', 'either'] as const) {
+      const client = clientOf(host, { streamId: id, mode, resumeAfter: 1 });
+      await settle();
+      expect(client.said).toEqual(['opened next=1 accepted=0', 'ended failed poison-stream', 'closed']);
+    }
+    expect(await host.directory.stream(id)).toMatchObject({ model: 'sum', version: '1', ended: { outcome: 'failed' } });
+    const other = clientOf(host, { streamId: 'another-stream-0123', resumeAfter: 1 });
+    other.link.input(input(2, 2, true));
+    await settle();
+    expect(other.said.slice(-2)).toEqual(['ended done', 'closed']);
+    expect(await journal.readNote('restores')).toBeUndefined();
+  });
+
+  test('a kill from outside does not count', async () => {
+    const { host } = hostOn(await leftBehind(), 'files-1', { earlierEnd: 'killed' });
+    expect(await host.restore(notFailed)).toBe(2);
+    const client = clientOf(host, { streamId: id, resumeAfter: 1 });
+    await settle();
+    expect(client.said).toEqual(['opened next=2 accepted=1']);
+  });
+
+  test('also where the client comes before the server has restored them', async () => {
+    const { host } = hostOn(await leftBehind(), 'files-1', { earlierEnd: 'crashed' });
+    const client = clientOf(host, { streamId: id, resumeAfter: 1 });
+    await settle();
+    expect(client.said.slice(-2)).toEqual(['ended failed poison-stream', 'closed']);
+  });
+});
+
+describe('an append whose outcome is not known', () => {
+  /** A journal that fails the next append or creation, after it was kept or before. */
+  function failingJournal() {
+    const journal = openMemoryJournal();
+    const fault: { next: 'none' | 'kept' | 'lost' } = { next: 'none' };
+    const failed = async <T>(act: () => Promise<T>): Promise<T> => {
+      const { next } = fault;
+      if (next === 'none') return act();
+      fault.next = 'none';
+      if (next === 'kept') await act();
+      throw new StoreError('store-failed', 'the disk is full');
+    };
+    const failing: Journal = {
+      takeOver: async (stream, owner, options) => {
+        const take = () => journal.takeOver(stream, owner, options);
+        const log = options?.create === true ? await failed(take) : await take();
+        if (log === undefined) return undefined;
+        return {
+          stream,
+          epoch: log.epoch,
+          base: log.base,
+          expiresAtMs: log.expiresAtMs,
+          snapshot: log.snapshot,
+          entries: log.entries,
+          idle: log.idle,
+          noteIdle: (idle) => log.noteIdle(idle),
+          hasShareFor: (bytes) => log.hasShareFor(bytes),
+          append: (entries, how) => failed(() => log.append(entries, how)),
+          trim: (to, snapshot) => log.trim(to, snapshot),
+          tellWhenFenced: (listener) => log.tellWhenFenced(listener),
+          close: (how) => log.close(how),
+        };
+      },
+      peek: (stream) => journal.peek(stream),
+      list: () => journal.list(),
+      readNote: (name) => journal.readNote(name),
+      writeNote: (name, text) => journal.writeNote(name, text),
+      usage: () => journal.usage(),
+      close: () => journal.close(),
+    };
+    return { journal: failing, fault };
+  }
+  const look = async (alarms: (() => void)[]): Promise<void> => {
+    for (const alarm of alarms.splice(0)) alarm();
+    await settle();
+  };
+
+  test.each(['kept', 'lost'] as const)(
+    'of an input that was %s: the stream is taken over again and goes on',
+    async (next) => {
+      const { journal, fault } = failingJournal();
+      const on = hostOn(journal);
+      const client = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+      await settle();
+      fault.next = next;
+      client.link.input(input(1, 1));
+      await settle();
+      expect(client.said.at(-1)).toBe('closed journal-unavailable');
+      expect(on.host.counts).toMatchObject({ attached: 0, detached: 0 });
+      await look(on.alarms);
+      expect(on.host.counts).toMatchObject({ detached: 1 });
+      // Without a client it expires in its time, instead of lying there.
+      on.time.aheadMs = 121_000;
+      await look(on.alarms);
+      await look(on.alarms);
+      expect(on.seen).toContain('streamEnded expired stream-expired true');
+    },
+  );
+
+  test.each(['kept', 'lost'] as const)('of a new stream whose log was %s: nothing is left of it', async (next) => {
+    const { journal, fault } = failingJournal();
+    const on = hostOn(journal);
+    fault.next = next;
+    const client = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    expect(client.said).toEqual(['closed journal-unavailable']);
+    await look(on.alarms);
+    expect(await journal.list()).toEqual([]);
+  });
+
+  test('a client that comes back sooner gets the stream, and it is not taken over twice', async () => {
+    const { journal, fault } = failingJournal();
+    const on = hostOn(journal);
+    const first = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    fault.next = 'kept';
+    first.link.input(input(1, 1));
+    await settle();
+    const second = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+    await look(on.alarms);
+    second.link.input(input(2, 2, true));
+    await settle();
+    expect(second.said[0]).toBe('opened next=1 accepted=1');
+    expect(outputsOf(second.said)).toEqual(['1: y=1', '2: y=3']);
+    expect(second.said.at(-2)).toBe('ended done');
+  });
+});
+
+describe('an input that the model does not take', () => {
+  const wrong = (sequence: number): InputFrame => ({
+    ...input(sequence, 1),
+    payload: { kind: 'tensors', tensors: [{ ...byte('x', 1), datatype: 'FP32' }] },
+  });
+
+  test('is refused at the door, whether the stream is known yet or not, and the stream goes on', async () => {
+    const { host, model } = hostOn();
+    const first = clientOf(host, { streamId: 'a-stream-0123456789' });
+    first.link.input(wrong(1));
+    await settle();
+    expect(first.said).toEqual(['closed invalid-request']);
+    const second = clientOf(host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    second.link.input(input(1, 1));
+    second.link.input(wrong(2));
+    second.link.input(input(3, 3));
+    await settle();
+    expect(second.said).toEqual(['opened next=1 accepted=0', 'closed invalid-request']);
+    const third = clientOf(host, { streamId: 'a-stream-0123456789' });
+    third.link.input(input(2, 2));
+    third.link.input(input(3, 3, true));
+    await settle();
+    expect(third.said[0]).toBe('opened next=1 accepted=1');
+    expect(outputsOf(third.said)).toEqual(['1: y=1', '2: y=3', '3: y=6']);
+    expect(third.said.at(-2)).toBe('ended done');
+    expect(model.asked).toEqual([]);
+  });
+
+  test('names itself and what to do, also in a call of its own', async () => {
+    const { host } = hostOn();
+    clientOf(host, { streamId: 'a-stream-0123456789' });
+    await settle();
+    await expect(host.input('a-stream-0123456789', wrong(1), alice)).rejects.toMatchObject({
+      code: 'invalid-request',
+      message:
+        '[input 1] x is no UINT8; input 1 was not accepted, and the stream goes on: send it corrected, under the same number',
+    });
+    expect(await host.input('a-stream-0123456789', input(1, 1), alice)).toMatchObject({ input: 1 });
+  });
+
+  test('that names the state of the model is refused as well', async () => {
+    const { host } = hostOn();
+    const client = clientOf(host, {});
+    await settle();
+    client.link.input({ ...input(1, 1), payload: { kind: 'tensors', tensors: [byte('x', 1), byte('state', 9)] } });
+    await settle();
+    expect(client.said.at(-1)).toBe('closed invalid-request');
   });
 });

@@ -15,6 +15,10 @@ import type {
 import type { StreamLogSummary } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
+import { inputRefusal } from './input-door.ts';
+import { LostStreams } from './lost-streams.ts';
+import { StreamQuarantine } from './quarantined-stream.ts';
+import { RestoreGuard } from './restore-guard.ts';
 import { StreamDirectory } from './stream-directory.ts';
 import type {
   AttachedLink,
@@ -24,7 +28,7 @@ import type {
   StreamListenerOfLink,
   StreamStatus,
 } from './stream-gateway.ts';
-import type { StreamOpeningsParts } from './stream-hosting.ts';
+import type { GivenStreamParts, StreamOpeningsParts } from './stream-hosting.ts';
 import { StreamOpenings } from './stream-openings.ts';
 import { memoryRefusal, openRefusalFrom, orRefused, streamDrainingRefusal } from './stream-refusals.ts';
 import { type StreamCounts, StreamTable } from './stream-table.ts';
@@ -36,6 +40,8 @@ export class StreamHost implements StreamGateway {
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #openings: StreamOpenings;
+  readonly #guard: RestoreGuard;
+  readonly #lost: LostStreams;
   /** One for all streams. */
   readonly #defaultCredit: StreamCredit;
   /** For operators. */
@@ -43,12 +49,23 @@ export class StreamHost implements StreamGateway {
   #linkCount = 0;
   #isDraining: boolean = false;
 
-  constructor(parts: StreamOpeningsParts) {
+  constructor(given: GivenStreamParts) {
+    this.#lost = new LostStreams({ clock: given.clock, restore: (id) => this.#restored(id) });
+    const parts: StreamOpeningsParts = { ...given, lost: this.#lost };
     const { creditMessages, creditBytes } = parts.settings;
     this.#parts = parts;
     this.#defaultCredit = { messages: creditMessages, bytes: creditBytes };
     this.#table = new StreamTable(parts.settings);
-    this.#openings = new StreamOpenings(parts, this.#table);
+    this.#guard = new RestoreGuard({
+      journal: parts.journal,
+      clock: parts.clock,
+      deathsMax: parts.settings.restoreDeathsMax,
+      earlierEnd: parts.earlierEnd,
+    });
+    const { journal, clock, observer } = parts;
+    const { resumeWindowMs } = parts.settings;
+    const quarantine = new StreamQuarantine({ guard: this.#guard, journal, clock, observer, resumeWindowMs });
+    this.#openings = new StreamOpenings(parts, this.#table, quarantine);
     this.directory = new StreamDirectory(parts, this.#table, this.#openings);
   }
 
@@ -63,7 +80,9 @@ export class StreamHost implements StreamGateway {
     this.#opened(open, caller).then(
       (stream) => {
         if (link.isDetached) return;
-        const { resumeAfter, outputCredit = this.#defaultCredit } = open;
+        const { outputCredit = this.#defaultCredit } = open;
+        // What it had sent is not known any more.
+        const resumeAfter = stream.opening.isQuarantined === true ? 0 : open.resumeAfter;
         const { isAcknowledging } = options;
         stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
         link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
@@ -79,6 +98,8 @@ export class StreamHost implements StreamGateway {
 
   async input(id: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame> {
     const stream = await this.#resumed(id, caller);
+    const refusal = inputRefusal(stream.pin, frame.sequence, frame.payload);
+    if (refusal !== undefined) throw refusal;
     const event = inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec);
     if (!stream.claim(event.input.payload?.byteLength ?? 0)) throw memoryRefusal();
     stream.tell(event);
@@ -110,29 +131,40 @@ export class StreamHost implements StreamGateway {
    * have ended stay in the journal until somebody resumes them.
    */
   async restore(onFailed: (stream: string, error: InferenceError) => void): Promise<number> {
-    const waiting = (await this.#leftOpen()).values();
+    const left = await this.#leftOpen();
+    // Those that are suspected of the death of a router come last: others do not wait for the next one.
+    const suspects = new Set<string>();
+    for (const { stream } of left) if ((await this.#guard.deathsOf(stream)) > 0) suspects.add(stream);
+    const isSuspect = ({ stream }: StreamLogSummary): boolean => suspects.has(stream);
+    const waiting = [...left.filter((log) => !isSuspect(log)), ...left.filter(isSuspect)].values();
     let restored = 0;
     const restoreSome = async (): Promise<void> => {
       for (const { stream: id } of waiting) {
         if (this.#isDraining) return;
         try {
-          const stream = await this.#openings.restored(id);
-          if (stream === undefined) continue;
-          this.#leaveIfDraining(stream);
-          restored += 1;
+          if (await this.#restored(id)) restored += 1;
         } catch (error) {
           onFailed(id, openRefusalFrom(error));
         }
       }
     };
     await Promise.all(Array.from({ length: restoresMax }, restoreSome));
+    this.#guard.noteAllRestored();
     return restored;
   }
 
   /** Tells every client, and gives up every stream: whoever is next takes them over. */
   drain(): void {
     this.#isDraining = true;
+    this.#lost.stop();
     for (const stream of this.#table.all()) stream.tell({ kind: 'draining' });
+  }
+
+  /** False: there is no such stream any more. */
+  async #restored(id: string): Promise<boolean> {
+    const stream = await this.#openings.restored(id);
+    if (stream !== undefined) this.#leaveIfDraining(stream);
+    return stream !== undefined;
   }
 
   async #leftOpen(): Promise<readonly StreamLogSummary[]> {

@@ -3,13 +3,19 @@ import type { Journal } from '@millrace/store';
 import { HostedStream } from './hosted-stream.ts';
 import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { JournalPauses } from './journal-pauses.ts';
+import type { LostStreams } from './lost-streams.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
+import { openingWarnings } from './opening-warnings.ts';
+import type { EarlierEnd } from './restore-guard.ts';
 import { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { StreamModels } from './stream-models.ts';
 import type { StreamSettings } from './stream-options.ts';
 import type { StreamTable } from './stream-table.ts';
+
+/** What a host is given, and what its parts get of it. */
+export type GivenStreamParts = Omit<StreamOpeningsParts, 'lost'>;
 
 export interface StreamOpeningsParts
   extends Omit<ModelStepsParts, 'clock' | 'observer'>,
@@ -17,11 +23,17 @@ export interface StreamOpeningsParts
   readonly journal: Journal;
   readonly models: StreamModels;
   readonly settings: StreamSettings;
+  readonly earlierEnd: EarlierEnd;
+  readonly lost: Pick<LostStreams, 'add'>;
   readonly clock: StreamClock & ModelStepsParts['clock'];
 }
 
 /** A stream of this router: new, or found in the journal. */
-type FoundStream = Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses'>;
+interface FoundStream
+  extends Omit<HostedStreamParts, 'alarms' | 'clock' | 'memory' | 'observer' | 'owner' | 'pauses' | 'warnings'> {
+  /** Of a new stream, if its client chose one. */
+  readonly chosenId: string | undefined;
+}
 
 export class StreamHosting implements StreamOwner {
   readonly #parts: StreamOpeningsParts;
@@ -37,7 +49,7 @@ export class StreamHosting implements StreamOwner {
   }
 
   host(found: FoundStream): HostedStream {
-    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, warnings, isRestored } = found;
+    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, chosenId, isRestored } = found;
     const { clock, observer, memory } = this.#parts;
     // Written out: an object made by a spread has a hidden class of its own, which takes 450 bytes.
     const parts: HostedStreamParts = {
@@ -49,7 +61,7 @@ export class StreamHosting implements StreamOwner {
       machine,
       pin,
       caller,
-      warnings,
+      warnings: openingWarnings(chosenId, opening.exactness),
       isRestored,
       clock,
       alarms: this.#alarms,
@@ -71,7 +83,8 @@ export class StreamHosting implements StreamOwner {
     this.#table.giveRoom(caller);
   }
 
-  onOver(id: string): void {
+  onOver(id: string, isLost: boolean): void {
     this.#table.remove(id);
+    if (isLost) this.#parts.lost.add(id);
   }
 }

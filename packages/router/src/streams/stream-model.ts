@@ -11,6 +11,8 @@ export class StreamModel {
   /** Those that a client sends: without the state. */
   readonly ownInputs: readonly TensorSpec[];
   readonly #outputNames: readonly string[];
+  /** Zeros, made once. */
+  #initial: readonly Tensor[] | undefined;
 
   constructor(view: ModelView) {
     this.view = view;
@@ -34,7 +36,8 @@ export class StreamModel {
         `input ${hidden.name} holds the state of a stream of ${this.view.name}, which the server keeps; leave it out`,
       );
     }
-    return [...own, ...(state ?? this.#initialState())];
+    this.#initial ??= this.#initialState();
+    return [...own, ...(state ?? this.#initial)];
   }
 
   /** Splits the outputs of a step into the answer, and the inputs that hold the state of the next step. */

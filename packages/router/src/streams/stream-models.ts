@@ -1,4 +1,5 @@
 /** Finds the model version of a stream, and pins it: by its files, which a later process must find unchanged. */
+import type { Tensor } from '@millrace/protocol';
 import type { PinnedModel } from '../data-plane/infer.ts';
 import type { Exactness } from './exactness.ts';
 import type { StreamModel } from './stream-model.ts';
@@ -11,6 +12,8 @@ export interface StreamPin {
   readonly digest: string;
   /** What the probe of the version found; undefined: its streams have no state, or it was found before they were restored. */
   readonly exactness: Exactness | undefined;
+  /** Throws `invalid-request` for inputs of a step that the model does not take, as requests are checked; `id` is named in it. */
+  check(inputs: readonly Tensor[], id: string): void;
   /** A newer revision of the version may take this one's place. May be called more than once. */
   release(): void;
 }

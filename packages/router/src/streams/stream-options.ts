@@ -11,6 +11,8 @@ export interface StreamSettings {
   readonly lifeMsMax: number;
   /** How long a stream with work waits for its caller's share of the journal. */
   readonly journalWaitMsMax: number;
+  /** Deaths of routers that restored a stream alone, after which it is not tried again. */
+  readonly restoreDeathsMax: number;
   /** How long a replaced version stays for the streams that are pinned to it. */
   readonly drainMsMax: number;
   /** What a client that does not acknowledge, or names no credit, is sent ahead. */

@@ -4,12 +4,8 @@
 import { connectionRefusals } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { shadowOutcomes } from '../data-plane/traffic/shadow-outcome.ts';
+import { latencyBucketsSeconds } from './latency-buckets.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
-
-/** From 50 µs (a small model without a queue) to 60 s (a large one under load), two or three steps a decade. */
-export const latencyBucketsSeconds = [
-  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
-] as const;
 
 export const batchRowsBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] as const;
 
@@ -616,7 +612,7 @@ export const processMetrics = {
   loopDelaySeconds: {
     name: 'millrace_event_loop_delay_seconds',
     type: 'histogram',
-    help: 'Delay of the event loop, sampled every 10 ms. A scrape does not reset it, unlike the gauges.',
+    help: 'Delay of the event loop, sampled every 10 ms, of an idle router every 100 ms. A scrape does not reset it, unlike the gauges.',
     labels: [],
     buckets: loopDelayBucketsSeconds,
   },

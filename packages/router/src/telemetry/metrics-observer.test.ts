@@ -137,9 +137,10 @@ test('Triton: every counter of a version is 0 before its first request, and remo
   const model = observer.observerFor('mlp', '1');
   model.cacheAttached();
   model.sequencesAttached();
+  model.generator();
   const samples = await scrape(registry);
   for (const { spec } of registry.families()) {
-    if (spec.type !== 'counter' || spec.labels[0] !== 'model') continue;
+    if (spec.type !== 'counter' || !spec.labels[0]?.startsWith('model')) continue;
     const values = spec.values?.filter((value) => !edgeCodes.includes(value)).map((value) => [value]) ?? [[]];
     for (const more of values) {
       const pairs = ['mlp', '1', ...more].map((value, index) => `${spec.labels[index]}="${value}"`);

@@ -4,6 +4,7 @@ import type { DataPlaneObserver, ModelObserver, WorkerState } from '../data-plan
 import type { ShadowOutcome } from '../data-plane/traffic/shadow-outcome.ts';
 import type { ModelStatistics } from '../management/statistics.ts';
 import { allFailureCodes, FailureCounters } from './failure-counters.ts';
+import { forgetGenerator, registerGeneratorFamilies } from './generator-series.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
 import { ModelSeries } from './model-series.ts';
 import type { MetricsRegistry } from './registry.ts';
@@ -18,6 +19,7 @@ export interface BuildInfo {
 export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
   readonly #models;
   readonly #triton;
+  readonly #generators;
   readonly #server;
   /** Failures of requests that named no known model. */
   readonly #unknownFailures: FailureCounters;
@@ -29,6 +31,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     this.#epochNow = epochNow;
     this.#server = registerAll(registry, serverMetrics);
     this.#models = registerAll(registry, modelMetrics);
+    this.#generators = registerGeneratorFamilies(registry);
     this.#triton = registerAll(registry, tritonMetrics);
     this.#unknownRequests = this.#models.requests.bind('', '');
     this.#unknownFailures = new FailureCounters(this.#models.failures, this.#triton.failure, '', '', allFailureCodes);
@@ -38,7 +41,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     this.workersChanged({ starting: 0, ready: 0, stopping: 0 });
     const dropped = this.#server.seriesDropped.bind();
     registry.onCollect(() => {
-      for (const series of this.#byVersion.values()) series.mirrorToTriton();
+      for (const series of this.#byVersion.values()) series.collect();
       let droppedCount = 0;
       for (const family of registry.families()) droppedCount += family.seriesDropped;
       dropped.value = droppedCount;
@@ -58,6 +61,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     this.#byVersion.delete(keyOf(model, version));
     for (const family of Object.values(this.#models)) family.removeAll(model, version);
     for (const family of Object.values(this.#triton)) family.removeAll(model, version);
+    forgetGenerator(this.#generators, model, version);
   }
 
   requestRefused(code: ErrorCode): void {
@@ -89,7 +93,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     const key = keyOf(model, version);
     let series = this.#byVersion.get(key);
     if (series === undefined) {
-      series = new ModelSeries(this.#models, this.#triton, model, version, this.#epochNow);
+      series = new ModelSeries(this.#models, this.#triton, this.#generators, model, version, this.#epochNow);
       this.#byVersion.set(key, series);
     }
     return series;

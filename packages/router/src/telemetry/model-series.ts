@@ -1,10 +1,11 @@
 /** The bound series of one model version, written by the events of the data plane. */
 import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
-import type { BatchTiming, ModelObserver, RequestTiming } from '../data-plane/observer.ts';
+import type { BatchTiming, GeneratorObserver, ModelObserver, RequestTiming } from '../data-plane/observer.ts';
 import type { Duration, ModelStatistics } from '../management/statistics.ts';
 import { CacheSeries } from './cache-series.ts';
 import { FailureCounters } from './failure-counters.ts';
+import { type GeneratorFamilies, GeneratorSeries } from './generator-series.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
 import { ModelTally } from './model-tally.ts';
 import { SequenceSeries } from './sequence-series.ts';
@@ -25,6 +26,7 @@ const abandonReasons: Readonly<Partial<Record<ErrorCode, AbandonReason>>> = {
 export class ModelSeries implements ModelObserver {
   readonly #families: ModelFamilies;
   readonly #triton: TritonFamilies;
+  readonly #generators: GeneratorFamilies;
   readonly #labels: readonly [model: string, version: string];
   readonly #failures: FailureCounters;
   readonly #requests: Counter;
@@ -44,10 +46,12 @@ export class ModelSeries implements ModelObserver {
   readonly #tally: ModelTally;
   #cache: CacheSeries | undefined;
   #sequences: SequenceSeries | undefined;
+  #generator: GeneratorSeries | undefined;
 
   constructor(
     families: ModelFamilies,
     triton: TritonFamilies,
+    generators: GeneratorFamilies,
     model: string,
     version: string,
     epochNow: () => number = Date.now,
@@ -55,6 +59,7 @@ export class ModelSeries implements ModelObserver {
     this.#tally = new ModelTally(epochNow);
     this.#families = families;
     this.#triton = triton;
+    this.#generators = generators;
     this.#labels = [model, version];
     this.#failures = new FailureCounters(families.failures, triton.failure, model, version);
     this.#requests = families.requests.bind(model, version);
@@ -167,6 +172,15 @@ export class ModelSeries implements ModelObserver {
     this.#sequences?.ended(reason);
   }
 
+  generator(): GeneratorObserver {
+    this.#generator ??= new GeneratorSeries(
+      this.#generators,
+      { requestSeconds: this.#requestSeconds, queueSeconds: this.#queueSeconds, outstanding: this.#outstanding },
+      ...this.#labels,
+    );
+    return this.#generator;
+  }
+
   modelLoaded(loadMs: number): void {
     this.#loadSeconds.set(loadMs / 1000);
   }
@@ -179,8 +193,14 @@ export class ModelSeries implements ModelObserver {
     return this.#tally.statistics();
   }
 
+  /** Before a scrape. */
+  collect(): void {
+    this.#generator?.collect();
+    this.#mirrorToTriton();
+  }
+
   /** Triton's counters repeat the totals of the series above, so they are written only at a scrape. */
-  mirrorToTriton(): void {
+  #mirrorToTriton(): void {
     const triton = this.#triton;
     const [model, version] = this.#labels;
     const totals = this.statistics();

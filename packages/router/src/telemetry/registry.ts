@@ -59,6 +59,13 @@ export class MetricFamily<S extends Series = Series> {
     return series;
   }
 
+  /** Shows a series of another family under these label values as well. A full family does not. */
+  show(series: S, ...labelValues: string[]): void {
+    assert.equal(labelValues.length, this.spec.labels.length, `label values of ${this.spec.name}`);
+    if (this.#byLabels.size >= this.#seriesMax) this.seriesDropped += 1;
+    else this.#byLabels.set(keyOf(labelValues), { labelValues, series });
+  }
+
   /** Binds all series of these label values: one, or one for each value of the last label where that is a closed set. */
   bindAll(...labelValues: string[]): void {
     const { values } = this.spec;

@@ -1,6 +1,6 @@
 /** Budget: an observation or a count well under 100 ns, everything an answered request costs under 500 ns. */
 import { bench, describe } from 'vitest';
-import { latencyBucketsSeconds } from './metric-table.ts';
+import { latencyBucketsSeconds } from './latency-buckets.ts';
 import { MetricsObserver } from './metrics-observer.ts';
 import { MetricsRegistry } from './registry.ts';
 import { Counter, Histogram } from './series.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { latencyBucketsSeconds } from './metric-table.ts';
+import { latencyBucketsSeconds } from './latency-buckets.ts';
 import { Counter, Gauge, Histogram } from './series.ts';
 
 test('a counter adds and a gauge goes both ways', () => {

@@ -72,4 +72,25 @@ export function endedTests(harness: JournalHarness): void {
     await pass(5000);
     expect(shownLog(await harness.journal.peek('s'))).toBe('1 []');
   });
+
+  test('since when a stream has no client is found by the next owner', async () => {
+    const { journal, subject } = harness;
+    const log = await created(journal, 's');
+    await log.append(entriesOf('one'));
+    expect(log.idle).toBeUndefined();
+    log.noteIdle({ sinceMs: 1234.5, isExtended: false });
+    const next = await taken(journal, 's');
+    expect(next.idle).toEqual({ sinceMs: 1234.5, isExtended: false });
+    next.noteIdle({ sinceMs: 2345, isExtended: true });
+    await next.append(entriesOf('two'));
+    const reopened = subject.isDurable ? await harness.reopen() : journal;
+    const last = await taken(reopened, 's');
+    expect(last.idle).toEqual({ sinceMs: 2345, isExtended: true });
+    // A former owner changes nothing.
+    next.noteIdle(undefined);
+    last.noteIdle(undefined);
+    last.noteIdle({ sinceMs: 1, isExtended: false });
+    last.noteIdle(undefined);
+    expect((await taken(reopened, 's')).idle).toBeUndefined();
+  });
 }

@@ -158,4 +158,30 @@ export function logTests(harness: JournalHarness): void {
     const refusal = storeRefusal('key-invalid', problem);
     await expect(harness.journal.takeOver(stream, owner, { create: true })).rejects.toEqual(refusal);
   });
+
+  test('a note is there until it is removed, also when the journal is opened again', async () => {
+    const { journal, subject } = harness;
+    expect(await journal.readNote('restores')).toBeUndefined();
+    await journal.writeNote('restores', '{"of":"ä"}');
+    await journal.writeNote('others', 'x');
+    expect(await journal.readNote('restores')).toBe('{"of":"ä"}');
+    expect(await journal.list()).toEqual([]);
+    const next = await harness.reopen();
+    expect(await next.readNote('others')).toBe(subject.isDurable ? 'x' : undefined);
+    await next.writeNote('others', undefined);
+    expect(await next.readNote('others')).toBeUndefined();
+  });
+
+  test('a log that is taken over unread can be emptied', async () => {
+    const { journal } = harness;
+    const log = await created(journal, 's');
+    await log.append(entriesOf('one', 'two'));
+    const next = (await journal.takeOver('s', 'b', { isUnread: true })) as StreamLog;
+    expect([next.base, next.entries, next.snapshot]).toEqual([0, [], []]);
+    const last = await next.append([]);
+    expect(last).toBe(2);
+    next.trim(last, entriesOf('instead'));
+    await next.close();
+    expect(shownLog(await journal.peek('s'))).toBe('2 [instead]');
+  });
 }

@@ -22,7 +22,7 @@ async function fillShare(log: StreamLog): Promise<number> {
   return bytes;
 }
 
-/** Opens and ends streams of 8 KiB until the journal opens no more; returns how many. */
+/** Opens and ends so many streams of 8 KiB. */
 async function endMany(harness: JournalHarness, account: string, count: number): Promise<void> {
   const { journal, subject } = harness;
   for (let index = 0; index < count; index++) {
@@ -74,13 +74,13 @@ export function shareTests(harness: JournalHarness): void {
 
   test('logs of ended streams count, and the oldest go before anything of their account is refused', async () => {
     await harness.reopen({ bytesMax });
-    await endMany(harness, 'busy', 120);
+    await endMany(harness, 'busy', 50);
     const kept = await streamsOf('busy');
-    expect(kept.length).toBeGreaterThan(20);
-    expect(kept.length).toBeLessThan(60);
+    expect(kept.length).toBeGreaterThan(15);
+    expect(kept.length).toBeLessThan(40);
     // Those that ended last.
     const numbers = kept.map((stream) => Number(stream.slice('busy-'.length))).sort((one, other) => one - other);
-    expect(numbers).toEqual(Array.from({ length: kept.length }, (_, index) => 120 - kept.length + index));
+    expect(numbers).toEqual(Array.from({ length: kept.length }, (_, index) => 50 - kept.length + index));
   });
 
   test('an open stream takes the room of the ended ones of its account, and of no other', async () => {
@@ -97,15 +97,15 @@ export function shareTests(harness: JournalHarness): void {
   });
 
   test('ids that are kept of ended streams count as well', async () => {
-    const journal = await harness.reopen({ bytesMax });
+    const journal = await harness.reopen({ bytesMax: bytesMax / 8 });
     const { subject } = harness;
-    for (let index = 0; index < 600; index++) {
+    for (let index = 0; index < 60; index++) {
       const log = await createdFor(journal, 'many', `m${index}`);
       await log.append(entriesOf('x'));
       await log.close({ entriesExpireAtMs: subject.now() });
     }
-    expect((await streamsOf('many')).length).toBeLessThan(400);
-    expect(journal.usage().bytes).toBeLessThan(bytesMax * 0.4);
+    expect((await streamsOf('many')).length).toBeLessThan(40);
+    expect(journal.usage().bytes).toBeLessThan((bytesMax / 8) * 0.4);
   });
 
   test('a journal that is opened again knows who its logs count for', async () => {

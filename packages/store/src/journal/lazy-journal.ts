@@ -22,6 +22,14 @@ export class LazyJournal implements Journal {
     return (this.#opened ?? (await this.#ready())).list();
   }
 
+  async readNote(name: string): Promise<string | undefined> {
+    return (this.#opened ?? (await this.#ready())).readNote(name);
+  }
+
+  async writeNote(name: string, text: string | undefined): Promise<void> {
+    return (this.#opened ?? (await this.#ready())).writeNote(name, text);
+  }
+
   usage(): JournalUsage {
     return this.#opened?.usage() ?? { logs: 0, bytes: 0, bytesMax: 0 };
   }

@@ -138,6 +138,7 @@ export class LogIndex {
       tag,
       entriesExpireAtMs: undefined,
       account: name,
+      idle: undefined,
     };
     const account = this.accounts.of(name);
     const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes: 0, damage: undefined, account };
@@ -257,7 +258,13 @@ function logFrom(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const nothing = { life: 0, epoch: 0, owner: '', base: 0, snapshot: 0, tag: '', account: '' };
-    const head = { ...nothing, entriesExpireAtMs: undefined, createdAtMs: nowMs, expiresAtMs: expiresAtMax };
+    const head = {
+      ...nothing,
+      entriesExpireAtMs: undefined,
+      idle: undefined,
+      createdAtMs: nowMs,
+      expiresAtMs: expiresAtMax,
+    };
     return { ...log, head, last: 0, damage: error, account: undefined };
   }
 }

@@ -1,6 +1,6 @@
 /** A log in the hands of its owner: appends and trims as changes of the journal's commit queue, in the order of the calls. */
 import assert from 'node:assert';
-import type { AppendOptions, CloseLogOptions, FenceListener, StreamLog } from '../journal.ts';
+import type { AppendOptions, CloseLogOptions, FenceListener, IdleNote, StreamLog } from '../journal.ts';
 import type { StoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import type { CommitQueue, JournalChange } from './commit-queue.ts';
@@ -22,7 +22,8 @@ export interface LogContext {
   readonly onGrown: (account: JournalAccount) => void;
 }
 
-const nothing: LogContents = { snapshot: [], entries: [] };
+export const unreadContents: LogContents = { snapshot: [], entries: [] };
+const nothing = unreadContents;
 
 interface AppendCall {
   /** Number of its last entry, within the entries of the change. */
@@ -36,6 +37,7 @@ export class OwnedLog implements StreamLog {
   readonly epoch: number;
   readonly base: number;
   readonly expiresAtMs: number;
+  readonly idle: IdleNote | undefined;
   readonly log: IndexedLog;
   readonly #context: LogContext;
   #contents: LogContents;
@@ -61,6 +63,7 @@ export class OwnedLog implements StreamLog {
     this.epoch = log.head.epoch;
     this.base = log.head.base;
     this.expiresAtMs = log.head.expiresAtMs;
+    this.idle = log.head.idle;
     // A new log keeps no empty lists of its own.
     this.#contents = contents.entries.length + contents.snapshot.length === 0 ? nothing : contents;
     this.#trimmedTo = log.head.base;
@@ -125,6 +128,10 @@ export class OwnedLog implements StreamLog {
       if (problem === undefined) index.trim(table, this.log, to, snapshot);
       else this.#full ??= problem;
     }).catch(() => {});
+  }
+
+  noteIdle(idle: IdleNote | undefined): void {
+    this.#request(0, (table, index) => index.putHead(table, this.log, { ...this.log.head, idle })).catch(() => {});
   }
 
   async close({ remove = false, expiresAtMs, entriesExpireAtMs }: CloseLogOptions = {}): Promise<void> {

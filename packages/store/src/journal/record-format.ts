@@ -5,6 +5,7 @@
  * that a start reads no record.
  */
 import { crc32 } from 'node:zlib';
+import type { IdleNote } from '../journal.ts';
 import { StoreError } from '../store-error.ts';
 
 /** Format of the rows; a later one is not read. Heads of format 1 have no tag. */
@@ -36,6 +37,8 @@ export interface LogHead {
   readonly entriesExpireAtMs: number | undefined;
   /** Who it counts for; empty: nobody. */
   readonly account: string;
+  /** Of a log whose stream has no client. */
+  readonly idle: IdleNote | undefined;
 }
 
 /** No UTF-8 text has this byte, so records lie behind all rows with a name. */
@@ -47,6 +50,7 @@ const lengthBytes = 4;
 
 export const recordPrefix: Uint8Array = Uint8Array.of(recordMark);
 export const headPrefix: Uint8Array = Buffer.from('log/');
+export const notePrefix = 'note/';
 export const lastEpochKey: Uint8Array = Buffer.from('last/epoch');
 
 export function headKeyOf(stream: string): Buffer {
@@ -130,7 +134,9 @@ const headNumbers = 6;
 
 export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
   // None of them has a NUL character. Those after the tag were added within format 2, whose first readers ignore them.
-  const texts = Buffer.from([head.owner, head.tag, head.entriesExpireAtMs ?? '', head.account].join('\0'));
+  const texts = Buffer.from(
+    [head.owner, head.tag, head.entriesExpireAtMs ?? '', head.account, idleText(head.idle)].join('\0'),
+  );
   const value = Buffer.allocUnsafe(valueHeadBytes + headNumbers * 8 + texts.length);
   const { life, epoch, base, snapshot, createdAtMs, expiresAtMs } = head;
   let offset = valueHeadBytes;
@@ -143,7 +149,7 @@ export function headBytesOf(key: Uint8Array, head: LogHead): Uint8Array {
 
 export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHead {
   const content = opened(crc32(key), value, `the head of ${JSON.stringify(streamFrom(key))}`);
-  const [owner = '', tag = '', entriesExpireAt = '', account = ''] = content
+  const [owner = '', tag = '', entriesExpireAt = '', account = '', idle = ''] = content
     .subarray(headNumbers * 8)
     .toString()
     .split('\0');
@@ -158,7 +164,12 @@ export function headFrom(key: Uint8Array, value: Uint8Array | undefined): LogHea
     tag,
     entriesExpireAtMs: entriesExpireAt === '' ? undefined : Number(entriesExpireAt),
     account,
+    idle: idle === '' ? undefined : { sinceMs: Number.parseFloat(idle), isExtended: idle.endsWith('+') },
   };
+}
+
+function idleText(idle: IdleNote | undefined): string {
+  return idle === undefined ? '' : `${idle.sinceMs}${idle.isExtended ? '+' : ''}`;
 }
 
 /**

@@ -18,7 +18,8 @@ import { JournalRoom } from './journal-room.ts';
 import { collectRecordsMax, JournalSweep } from './journal-sweep.ts';
 import type { JournalHost, JournalTable } from './journal-table.ts';
 import { emptyLogBytes, type IndexedLog, LogIndex } from './log-index.ts';
-import { type LogContext, OwnedLog } from './owned-log.ts';
+import { type LogContext, OwnedLog, unreadContents } from './owned-log.ts';
+import { notePrefix } from './record-format.ts';
 
 /** Dead records are deleted between sweeps once there are that many. */
 const deadRecordsMax = 512;
@@ -74,7 +75,7 @@ export class TableJournal implements Journal {
       const log = this.#logToTakeOver(table, stream, options);
       if (log === undefined) return;
       // Before the epoch is raised: a log that cannot be read is left to its owner.
-      const contents = this.#index.contentsOf(table, log);
+      const contents = options.isUnread === true ? unreadContents : this.#index.contentsOf(table, log);
       const epoch = this.#index.raiseEpoch(table, log, owner);
       before = this.#owners.get(stream);
       before?.giveUp(fenced(`${owner} has taken over the log of ${JSON.stringify(stream)} at epoch ${epoch}`));
@@ -148,6 +149,22 @@ export class TableJournal implements Journal {
       logs = [...this.#index.logs.values()].filter(({ head }) => head.expiresAtMs > now).map(summaryOf);
     });
     return [...logs].sort((one, other) => Buffer.compare(Buffer.from(one.stream), Buffer.from(other.stream)));
+  }
+
+  async readNote(name: string): Promise<string | undefined> {
+    let bytes: Uint8Array | undefined;
+    await this.#request((table) => {
+      bytes = table.get(Buffer.from(`${notePrefix}${name}`));
+    });
+    return bytes && Buffer.from(bytes).toString();
+  }
+
+  writeNote(name: string, text: string | undefined): Promise<void> {
+    const key = Buffer.from(`${notePrefix}${name}`);
+    return this.#request((table) => {
+      if (text === undefined) table.remove(key);
+      else table.put(key, Buffer.from(text));
+    });
   }
 
   usage(): JournalUsage {

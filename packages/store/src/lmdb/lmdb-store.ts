@@ -25,15 +25,20 @@ export interface LmdbStoreOptions {
 export const storeFormat = 1;
 
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<MetadataStore> {
-  const { path, isSynced = true, temporaryFolder, clock = systemStoreClock } = options;
-  const kept = { kind: 'store', format: storeFormat, isPrivate: false } as const;
-  const owned = await openOwnedFolder({ path, isSynced, temporaryFolder, ...kept });
+  const table = await openLmdbTable(options);
   try {
-    return await TableStore.open(new OwnedTable(owned), clock);
+    return await TableStore.open(table, options.clock ?? systemStoreClock);
   } catch (error) {
-    await owned.close();
+    await table.close();
     throw error;
   }
+}
+
+/** The records of a store in a folder that this process owns. */
+export async function openLmdbTable(options: LmdbStoreOptions): Promise<TableHost> {
+  const { path, isSynced = true, temporaryFolder } = options;
+  const kept = { kind: 'store', format: storeFormat, isPrivate: false } as const;
+  return new OwnedTable(await openOwnedFolder({ path, isSynced, temporaryFolder, ...kept }));
 }
 
 /** Writes only while this process owns the store. */

@@ -109,6 +109,21 @@ describe('digests of files', () => {
     expect(reads).toBe(2);
   });
 
+  test('are known to the next process, as long as the file is the same', async () => {
+    const entries = new Map<string, string>();
+    const lasting = {
+      get: (key: string) => entries.get(key),
+      put: (key: string, sha256: string) => void entries.set(key, sha256),
+    };
+    const path = join(version, 'Z');
+    const later = (): number => statSync(path).ctimeMs + 1000;
+    const { sha256 } = await new FileDigests(undefined, later, lasting).of(path);
+    const unread = async (): Promise<string> => 'read again';
+    expect((await new FileDigests(unread, later, lasting).of(path)).sha256).toBe(sha256);
+    writeFileSync(path, 'other content');
+    expect((await new FileDigests(unread, later, lasting).of(path)).sha256).toBe('read again');
+  });
+
   test('of a file that changes while it is read are refused', async () => {
     const digests = new FileDigests(async (path) => {
       writeFileSync(path, 'something else');

@@ -20,17 +20,29 @@ const settledMs = 100;
 /** Hashed in well under a millisecond: a router has requests to answer meanwhile. */
 const chunkBytes = 128 * 1024;
 
+/** Keeps digests for the next process, by path and fingerprint. */
+export interface LastingDigests {
+  get(key: string): unknown;
+  put(key: string, sha256: string): void;
+}
+
 export class FileDigests {
   readonly #kept = new Map<string, KeptDigest>();
   /** By path and fingerprint: files that are being read. */
   readonly #reading = new Map<string, Promise<string>>();
   readonly #read: (path: string) => Promise<string>;
   readonly #now: () => number;
+  readonly #lasting: LastingDigests | undefined;
 
-  /** `now` is the time of the system in milliseconds, as file systems state it. */
-  constructor(read: (path: string) => Promise<string> = sha256Of, now: () => number = Date.now) {
+  /** `now` is the time of the system in milliseconds, as file systems state it. `lasting`: digests for other processes. */
+  constructor(
+    read: (path: string) => Promise<string> = sha256Of,
+    now: () => number = Date.now,
+    lasting?: LastingDigests,
+  ) {
     this.#read = read;
     this.#now = now;
+    this.#lasting = lasting;
   }
 
   /** Rejects when the file cannot be read, or changes while it is. */
@@ -39,7 +51,8 @@ export class FileDigests {
     const fingerprint = fingerprintOfFile(before);
     const kept = this.#kept.get(path);
     if (kept?.fingerprint === fingerprint) return kept;
-    const sha256 = await this.#readOnce(path, fingerprint);
+    const lasting = this.#lasting?.get(lastingKey(path, fingerprint));
+    const sha256 = typeof lasting === 'string' ? lasting : await this.#readOnce(path, fingerprint);
     if (fingerprintOfFile(await stat(path, { bigint: true })) !== fingerprint) {
       throw new Error(`the file ${path} changed while it was read; load the model again when it is complete`);
     }
@@ -60,6 +73,7 @@ export class FileDigests {
   }
 
   #keep(path: string, digest: KeptDigest): void {
+    this.#lasting?.put(lastingKey(path, digest.fingerprint), digest.sha256);
     this.#kept.set(path, digest);
     if (this.#kept.size <= keptMax) return;
     for (const oldest of this.#kept.keys()) {
@@ -67,6 +81,10 @@ export class FileDigests {
       break;
     }
   }
+}
+
+function lastingKey(path: string, fingerprint: string): string {
+  return `content ${path}|${fingerprint}`;
 }
 
 async function sha256Of(path: string): Promise<string> {

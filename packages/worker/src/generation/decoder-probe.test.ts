@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { InferenceSession } from '../onnxruntime/onnxruntime.ts';
-import { probeDecoder } from './decoder-probe.ts';
+import { keptProbe, probeDecoder, probeKeyOf } from './decoder-probe.ts';
 import { type SmallDecoderRule, smallDecoder, smallDecoderTensors } from './testing/small-decoder.ts';
 
 async function probed(rule: SmallDecoderRule, contextTokensMax = 1000) {
@@ -28,6 +28,27 @@ test('a decoder that looks at its neighbours runs each text alone', async () => 
   const { config, findings } = await probed('mixed');
   expect(config.rowsMax).toBe(1);
   expect(findings).toEqual(['the bits of a text change with the texts beside it, so each runs alone']);
+});
+
+test('a decoder that gives other bits when a run is repeated is not exact', async () => {
+  const { isExact, findings } = await probed('noisy');
+  expect(isExact).toBe(false);
+  expect(findings).toContainEqual(expect.stringMatching(/repeated runs give other bits/));
+});
+
+test('what an earlier probe found is used with the memory that the load has', async () => {
+  const kept = { key: 'k', layout: 'exact', rowsMax: 1, isExact: false, findings: ['why'] } as const;
+  expect(keptProbe(kept, smallDecoderTensors, { cacheBytesMax: 5000 })).toMatchObject({
+    config: { layout: 'exact', rowsMax: 1, cacheBytesMax: 5000 },
+    isExact: false,
+    findings: ['why'],
+  });
+});
+
+test('the key of a probe names the graph, the engine, the threads and the length of a text', () => {
+  const key = probeKeyOf('d1', 1, 450);
+  expect(key).toMatch(/^d1 onnxruntime \d+\.\d+\.\d+ \w+ .* threads 1 context 450$/);
+  expect(new Set([key, probeKeyOf('d2', 1, 450), probeKeyOf('d1', 2, 450), probeKeyOf('d1', 1, 9)]).size).toBe(4);
 });
 
 test('the prompts of the probe fit a short context', async () => {

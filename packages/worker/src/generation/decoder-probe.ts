@@ -2,8 +2,10 @@
  * Finds out at load how a decoder can be run so that the bits of a text depend on its own tokens alone: whether padding of the cache
  * is really ignored, whether company in a run changes anything, and whether reading the same tokens again gives the same bits.
  */
+import { cpus } from 'node:os';
 import { type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
-import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
+import type { GeneratorProbe } from '@millrace/protocol';
+import { engineEnvironment, type InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { DecodeLoop } from './decode-loop.ts';
 import { type DecoderTensors, tokenBytesOf } from './decoder-tensors.ts';
 
@@ -22,6 +24,23 @@ const outputTokens = 5;
 export const probeTokensMin = outputTokens + 1;
 /** Of the largest logit of a position. */
 const toleranceByDatatype = { FP32: 1e-3, FP16: 5e-2 } as const;
+
+/** The key of a probe: other weights give other bits, and so may another engine, processor, number of threads or length of a text. */
+export function probeKeyOf(digest: string, threads: number, contextTokensMax: number): string {
+  const processor = cpus()[0]?.model ?? 'unknown';
+  const { node, common } = engineEnvironment.versions;
+  return `${digest} onnxruntime ${node ?? common} ${process.arch} ${processor} threads ${threads} context ${contextTokensMax}`;
+}
+
+/** What an earlier probe with the same key found. */
+export function keptProbe(
+  { layout, rowsMax, isExact, findings }: GeneratorProbe,
+  tensors: DecoderTensors,
+  options: Partial<DecodeConfig>,
+): DecoderProbe {
+  const config = resolveDecodeConfig({ ...options, tokenBytes: tokenBytesOf(tensors) });
+  return { config: { ...config, layout, rowsMax: Math.min(rowsMax, config.rowsMax) }, isExact, findings };
+}
 
 export async function probeDecoder(
   session: InferenceSession,

@@ -7,11 +7,8 @@ import {
   type TextTokenizer,
   TokenHistory,
 } from '@millrace/generation';
-import type { InferenceError } from '@millrace/protocol';
+import type { FinishReason, InferenceError } from '@millrace/protocol';
 import type { DecodedSequence, DecodeLoop } from './decode-loop.ts';
-
-/** Why a text ends: an end-of-text token or a stop string, or as many tokens as were asked for. */
-export type FinishReason = 'stop' | 'length';
 
 export interface GeneratedToken {
   readonly token: number;

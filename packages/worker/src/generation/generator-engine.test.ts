@@ -113,6 +113,21 @@ test('a text that nobody needs any more is ended, also while its next token is a
   expect(await run?.step(warmUpMemory())).toBeUndefined();
 });
 
+test('the probe of a load is taken over by the next one of the same files, and by no other', async () => {
+  const { probe } = session;
+  expect(probe).toMatchObject({ layout: 'padded', rowsMax: 32, isExact: true, findings: [] });
+  // One that a probe would not find tells whether there was a probe.
+  const kept = { ...(probe as NonNullable<typeof probe>), isExact: false };
+  for (const [given, expected] of [
+    [kept, kept],
+    [{ ...kept, key: 'of other files' }, probe],
+  ] as const) {
+    const again = await generatorEngine.load({ ...spec, probe: given });
+    expect(again.probe).toEqual(expected);
+    await again.unload();
+  }
+});
+
 test('a folder that is no decoder, and caches without room for a text, cannot be loaded', async () => {
   await expect(generatorEngine.load({ ...spec, cacheBytesMax: 1000 })).rejects.toThrow(
     /caches may take 1000 bytes.*raise millrace.generator_cache_bytes_max/,

@@ -4,7 +4,7 @@ import type { LoadSpec } from '@millrace/protocol';
 import { type Engine, type Session, UnloadableModel } from '../engine.ts';
 import { mustOpenSession, notLoaded } from '../onnxruntime/open-session.ts';
 import { DecodeLoop } from './decode-loop.ts';
-import { type DecoderProbe, probeDecoder, probeTokensMin } from './decoder-probe.ts';
+import { type DecoderProbe, keptProbe, probeDecoder, probeKeyOf, probeTokensMin } from './decoder-probe.ts';
 import { tokenBytesOf } from './decoder-tensors.ts';
 import { GeneratorSession } from './generator-session.ts';
 import { generatorOutputs } from './generator-tensors.ts';
@@ -27,10 +27,16 @@ export const generatorEngine: Engine = {
     const contextTokensMax = mustHaveRoom(spec, decoder, options.cacheBytesMax);
     const session = await mustOpenSession(spec, decoder.model);
     try {
-      const probe = await probeDecoder(session, tensors, options, contextTokensMax);
-      report(spec, probe);
-      const loop = new DecodeLoop({ session, tensors, config: probe.config });
-      return new GeneratorSession({ session, loop, description, tokenizer, contextTokensMax }, spec);
+      const key = probeKeyOf(decoder.digest, spec.threads, contextTokensMax);
+      const found =
+        spec.probe?.key === key
+          ? keptProbe(spec.probe, tensors, options)
+          : await probeDecoder(session, tensors, options, contextTokensMax);
+      report(spec, found);
+      const { config, isExact, findings } = found;
+      const loop = new DecodeLoop({ session, tensors, config });
+      const probe = { key, layout: config.layout, rowsMax: config.rowsMax, isExact, findings };
+      return new GeneratorSession({ session, loop, description, tokenizer, contextTokensMax, probe }, spec);
     } catch (error) {
       await session.release();
       throw error instanceof Error ? notLoaded(spec, error.message, error instanceof UnloadableModel) : error;

@@ -1,4 +1,5 @@
 /** Reads the folder of a decoder: its description, its tokenizer, and its graph cut so that runs return only what is new. */
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
@@ -16,6 +17,8 @@ import type { CacheTensors, DecoderTensors, TokenInput } from './decoder-tensors
 export interface ReadDecoder {
   /** The path of the file, or its content without the outputs that were cut. */
   readonly model: string | Uint8Array;
+  /** SHA-256 of the graph's file. */
+  readonly digest: string;
   readonly tensors: DecoderTensors;
   readonly description: DecoderDescription;
   readonly tokenizer: TextTokenizer;
@@ -38,6 +41,7 @@ export async function readDecoder(path: string): Promise<ReadDecoder> {
   const newTokens = new Map(outputs.map(({ output, appended }) => [output, appended]));
   return {
     model: outputs.length === 0 ? path : model,
+    digest: createHash('sha256').update(bytes).digest('hex'),
     tensors: tensorsOf(described, newTokens),
     description: described,
     tokenizer,

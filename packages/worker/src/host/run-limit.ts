@@ -1,4 +1,4 @@
-import { InferenceError } from '@millrace/protocol';
+import { type GeneratorProbe, InferenceError } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session, SteppedRun, SteppedRunRequest } from '../engine.ts';
 
 /** How many runs of one session are in progress at most; others wait in the order in which they came. */
@@ -76,6 +76,16 @@ export class LimitedSession implements Session {
         over();
       },
     };
+  }
+
+  get probe(): GeneratorProbe | undefined {
+    return this.#session.probe;
+  }
+
+  /** All links' texts together. */
+  get generationLoad(): Session['generationLoad'] {
+    const { generationLoad } = this.#session;
+    return generationLoad && (() => generationLoad.call(this.#session));
   }
 
   unload(): Promise<void> {

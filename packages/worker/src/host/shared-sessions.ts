@@ -92,7 +92,7 @@ export class SharedSessions implements SessionSource {
   }
 }
 
-/** Everything that a session depends on, but for where its files are; the decoder gives loads one order of keys. */
-function keyOf({ model: _model, path: _path, folder: _folder, content, ...settings }: LoadSpec): string {
+/** Everything that a session depends on, but for where its files are and what was found before; the decoder gives loads one order of keys. */
+function keyOf({ model: _model, path: _path, folder: _folder, probe: _probe, content, ...settings }: LoadSpec): string {
   return JSON.stringify([content?.digest, content?.file, settings]);
 }

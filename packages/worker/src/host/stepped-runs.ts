@@ -1,5 +1,5 @@
 /** The runs that answer in steps: each step waits until the router has granted credit for one more answer. */
-import type { Cancellation, GrantMessage, PartialAnswerMessage } from '@millrace/protocol';
+import type { Cancellation, GenerationLoad, GrantMessage, PartialAnswerMessage } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
 import type { SteppedRun } from '../engine.ts';
 import type { GuardedOutputMemory } from '../guarded-output-memory.ts';
@@ -16,6 +16,9 @@ interface Credit {
   /** Called when there is credit again; undefined: nobody waits for it. */
   onGrant: (() => void) | undefined;
 }
+
+/** Of a generator: how much it has to do now. */
+export type TakeLoad = () => GenerationLoad;
 
 export class SteppedRuns {
   readonly #parts: SteppedRunsParts;
@@ -41,7 +44,7 @@ export class SteppedRuns {
   }
 
   /** Sends the answers of the run; resolves after the last one. Rejects when a step does, and with `cancelled` when it was cancelled. */
-  async answer(batch: number, run: SteppedRun, cancellation: Cancellation): Promise<void> {
+  async answer(batch: number, run: SteppedRun, cancellation: Cancellation, takeLoad?: TakeLoad): Promise<void> {
     const credit = this.#credits.get(batch) as Credit;
     let isOver = false;
     cancellation.onCancel(() => {
@@ -55,7 +58,19 @@ export class SteppedRuns {
         if (credit.answers === 0 && !isOver) await granted(credit);
         if (isOver) throw new InferenceError('cancelled', 'nobody waits for the answer');
         credit.answers -= 1;
-        if (!(await this.#step(batch, sequence, run))) return;
+        const memory = this.#parts.makeMemory();
+        try {
+          const result = await run.step(memory);
+          if (result === undefined) return;
+          const { outputs, usage } = result;
+          const region = memory.take(outputs);
+          const load = takeLoad?.();
+          const generation = load === undefined || usage === undefined ? {} : { generation: { ...load, usage } };
+          this.#send({ kind: 'partial-answer', batch, sequence, outputs, region, ...generation }, run);
+        } catch (error) {
+          memory.release();
+          throw error;
+        }
       }
     } finally {
       isOver = true;
@@ -63,23 +78,11 @@ export class SteppedRuns {
     }
   }
 
-  /** False: the run has ended. */
-  async #step(batch: number, sequence: number, run: SteppedRun): Promise<boolean> {
-    const memory = this.#parts.makeMemory();
-    try {
-      const result = await run.step(memory);
-      if (result === undefined) return false;
-      const region = memory.take(result.outputs);
-      const problem = this.#parts.send({ kind: 'partial-answer', batch, sequence, outputs: result.outputs, region });
-      if (problem !== undefined) {
-        run.end();
-        throw problem;
-      }
-      return true;
-    } catch (error) {
-      memory.release();
-      throw error;
-    }
+  #send(answer: PartialAnswerMessage, run: SteppedRun): void {
+    const problem = this.#parts.send(answer);
+    if (problem === undefined) return;
+    run.end();
+    throw problem;
   }
 }
 

@@ -3,6 +3,7 @@ import type {
   CancelMessage,
   DispatchMessage,
   FailedMessage,
+  GenerationLoad,
   GrantMessage,
   LoadMessage,
   LoadSpec,
@@ -312,36 +313,44 @@ export class WorkerHost {
     calls: RunCalls,
     onRan: () => void,
   ): Promise<void> {
-    const begin = this.#sessions.get(model)?.begin as NonNullable<Session['begin']>;
+    const { session, begin } = this.#sessions.get(model) as Loaded & { readonly begin: NonNullable<Session['begin']> };
+    const takeLoad =
+      session.generationLoad === undefined ? undefined : () => session.generationLoad?.() as GenerationLoad;
+    const report = (): Pick<FailedMessage, 'generation'> => (takeLoad === undefined ? {} : { generation: takeLoad() });
     const startedAt = this.#options.now();
     this.#stepped.open(batch, granted);
     try {
-      await this.#stepped.answer(batch, begin({ inputs, outputs, calls }), cancellation);
+      await this.#stepped.answer(batch, begin({ inputs, outputs, calls }), cancellation, takeLoad);
     } catch (error) {
       onRan();
-      this.#failBy(error, batch, true);
+      this.#failBy(error, batch, true, report());
       return;
     }
     onRan();
     const runMicros = (this.#options.now() - startedAt) * 1000;
     this.#batchesHeld--;
-    this.#send({ kind: 'answered', batch, outputs: [], region: this.#lendOutputs(0), runMicros });
+    this.#send({ kind: 'answered', batch, outputs: [], region: this.#lendOutputs(0), runMicros, ...report() });
   }
 
   /** A failed run fails its batch, whatever it threw; only `ProcessSpoiled` and failed assertions end the process. */
-  #failBy(error: unknown, batch: number, isConcurrent: boolean): void {
+  #failBy(error: unknown, batch: number, isConcurrent: boolean, report: Pick<FailedMessage, 'generation'> = {}): void {
     if (error instanceof AssertionError) throw error;
     if (error instanceof ProcessSpoiled && this.#options.isOwnProcess === true) throw error;
     if (error instanceof InferenceError) {
-      this.#fail(batch, isConcurrent ? error.code : failureCodeFrom(error), error.message);
+      this.#fail(batch, isConcurrent ? error.code : failureCodeFrom(error), error.message, report);
     } else {
-      this.#fail(batch, 'inference-failed', error instanceof Error ? error.message : String(error));
+      this.#fail(batch, 'inference-failed', error instanceof Error ? error.message : String(error), report);
     }
   }
 
-  #fail(batch: number, code: FailedMessage['code'], message: string): void {
+  #fail(
+    batch: number,
+    code: FailedMessage['code'],
+    message: string,
+    report: Pick<FailedMessage, 'generation'> = {},
+  ): void {
     this.#batchesHeld--;
-    this.#send({ kind: 'failed', batch, code, message });
+    this.#send({ kind: 'failed', batch, code, message, ...report });
   }
 
   async #load({ spec }: LoadMessage): Promise<void> {
@@ -349,9 +358,10 @@ export class WorkerHost {
     const bytesBefore = this.#options.residentBytes();
     const processorMsBefore = this.#options.processorMs();
     const { model } = spec;
+    let session: Session;
     try {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
-      const session = await this.#options.sessions.load(spec);
+      session = await this.#options.sessions.load(spec);
       const { concurrency } = spec;
       this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined, begin: steppedBy(session, spec) });
       if (concurrency !== undefined) this.#setCredit(Math.min(concurrency, this.#options.creditMax ?? concurrency));
@@ -365,7 +375,8 @@ export class WorkerHost {
     const residentBytes = this.#options.residentBytes();
     const addedBytes = Math.max(0, residentBytes - bytesBefore);
     const processorMs = this.#options.processorMs() - processorMsBefore;
-    this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs } });
+    const probe = session.probe === undefined ? {} : { probe: session.probe };
+    this.#send({ kind: 'ready', model, loadMs, residentBytes, cost: { addedBytes, processorMs }, ...probe });
   }
 
   #setCredit(batchesMax: number): void {

@@ -1,4 +1,4 @@
 /** The engine's library, without its telemetry; the only file that imports its values. */
 import './telemetry-off.ts';
 
-export { InferenceSession, Tensor } from 'onnxruntime-node';
+export { env as engineEnvironment, InferenceSession, Tensor } from 'onnxruntime-node';

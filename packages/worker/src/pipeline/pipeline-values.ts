@@ -35,6 +35,11 @@ export function tensorFromGiven(what: string, name: string, value: unknown, spec
     throw new TypeError(`${what} '${name}' is ${datatype}, but ${spec.datatype} is declared`);
   }
   const { bytes, count } = bytesOf(what, name, given.data, datatype);
+  // Nearly all answers: the declared shape, with nothing left to check but the number of elements.
+  if (given.shape === undefined && spec !== undefined && elementCount(spec.shape) === count && count > 0) {
+    const { shape } = spec;
+    if (!shape.some(isFree)) return { name, datatype, shape, data: bytes };
+  }
   const shape = given.shape ?? (spec === undefined ? [count] : shapeFor(spec, count));
   if (shape === undefined) throw new TypeError(`${what} '${name}' needs a shape: several sizes are free`);
   if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
@@ -93,9 +98,13 @@ function bytesOf(
   return { bytes, count };
 }
 
+function isFree(size: number): boolean {
+  return size < 0;
+}
+
 /** The declared shape, with its one free size computed from the number of elements. */
 function shapeFor({ shape }: TensorSpec, count: number): readonly number[] | undefined {
-  const free = shape.filter((size) => size < 0).length;
+  const free = shape.filter(isFree).length;
   if (free > 1) return undefined;
   const fixed = shape.reduce((product, size) => (size < 0 ? product : product * size), 1);
   return shape.map((size) => (size < 0 ? Math.floor(count / fixed) : size));

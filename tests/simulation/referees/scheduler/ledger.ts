@@ -41,6 +41,8 @@ export interface LedgerBatch {
   isOverdue: boolean;
   /** A part of its answer was handed out, so that it cannot be run again. */
   hasProgressed: boolean;
+  /** Its caller takes another part of the answer now. */
+  hasCredit: boolean;
 }
 
 export interface LedgerModel {
@@ -212,7 +214,7 @@ export class Ledger {
 
 function start(batch: LedgerBatch, nowMs: number): void {
   batch.startedAt = nowMs;
-  batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
+  if (batch.hasCredit) batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
 }
 
 /** It ran on a worker that died. */

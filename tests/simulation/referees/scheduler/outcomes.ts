@@ -79,7 +79,15 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
       const batch = ledger.batches.get(event.batch);
       if (batch === undefined) break;
       batch.hasProgressed = true;
-      if (batch.startedAt !== undefined) batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
+      if (batch.startedAt !== undefined && batch.hasCredit) batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
+      break;
+    }
+    case 'batch-credit': {
+      const batch = ledger.batches.get(event.batch);
+      if (batch === undefined) break;
+      batch.hasCredit = event.hasCredit;
+      const limitAt = event.hasCredit ? nowMs + batch.model.policy.runMsMax : Number.POSITIVE_INFINITY;
+      if (batch.startedAt !== undefined) batch.runLimitAt = limitAt;
       break;
     }
     case 'request-cancelled': {

@@ -292,6 +292,7 @@ export class SchedulerReferee {
       hadCompany: false,
       isOverdue: false,
       hasProgressed: false,
+      hasCredit: true,
     };
     for (const request of requests) {
       request.batch = batch;

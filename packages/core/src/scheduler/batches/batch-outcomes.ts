@@ -4,6 +4,7 @@ import type { ActionList } from '../action-list.ts';
 import type { Dispatcher } from '../dispatcher.ts';
 import type { InstanceEntry } from '../instances/instance-entry.ts';
 import type { ProbationClock } from '../instances/probation-clock.ts';
+import type { WorkerEntry } from '../instances/worker-entry.ts';
 import type { WorkerTable } from '../instances/worker-table.ts';
 import type { Refusal } from '../requests/refusal.ts';
 import { removedRefusal } from '../requests/refusals.ts';
@@ -61,6 +62,13 @@ export class BatchOutcomes {
   progressed(id: BatchId, nowMs: number): void {
     const batch = this.#parts.dispatcher.takeOutstanding(id);
     batch?.worker.progress(batch, nowMs);
+  }
+
+  /** Returns its worker, whose run limit has changed. */
+  credited(id: BatchId, hasCredit: boolean, nowMs: number): WorkerEntry | undefined {
+    const batch = this.#parts.dispatcher.takeOutstanding(id);
+    batch?.worker.setCredit(batch, hasCredit, nowMs);
+    return batch?.worker;
   }
 
   failed(id: BatchId, failure: Refusal, nowMs: number): void {

@@ -34,6 +34,7 @@ export class Batch {
   /** How long it ran, once it has ended; 0 when it did not run, or another batch was ahead of it. */
   ranMs = 0;
   liveCount: number;
+  #hasCredit: boolean = true;
 
   constructor(id: BatchId, instance: InstanceEntry, entries: RequestEntry[], nowMs: number) {
     const { worker, model } = instance;
@@ -63,13 +64,21 @@ export class Batch {
 
   start(nowMs: number): void {
     this.startedAt = nowMs;
-    this.runLimitAt = nowMs + this.model.policy.runMsMax;
+    this.extendRun(nowMs);
   }
 
-  /** It delivered a part of its answer: its run limit starts again. */
-  progress(nowMs: number): void {
-    this.hasProgressed = true;
-    this.runLimitAt = nowMs + this.model.policy.runMsMax;
+  /** Its worker has done something for it: its run limit starts again. */
+  extendRun(nowMs: number): void {
+    if (this.#hasCredit && this.startedAt !== Number.POSITIVE_INFINITY) {
+      this.runLimitAt = nowMs + this.model.policy.runMsMax;
+    }
+  }
+
+  /** Without credit it waits for its caller, for as long as that takes. */
+  setCredit(hasCredit: boolean, nowMs: number): void {
+    this.#hasCredit = hasCredit;
+    if (hasCredit) this.extendRun(nowMs);
+    else this.runLimitAt = Number.POSITIVE_INFINITY;
   }
 
   /** A worker died of it, or of something that ran at the same time. */

@@ -56,9 +56,16 @@ export class WorkerEntry {
   }
 
   progress(batch: Batch, nowMs: number): void {
-    const wasFirst = batch.runLimitAt === this.runLimitAt;
-    batch.progress(nowMs);
-    if (wasFirst) this.#resetRunLimit();
+    batch.hasProgressed = true;
+    const { policy } = batch.model;
+    if (policy.sharesProgress) for (const other of this.outstanding) other.extendRun(nowMs);
+    else batch.extendRun(nowMs);
+    this.#resetRunLimit();
+  }
+
+  setCredit(batch: Batch, hasCredit: boolean, nowMs: number): void {
+    batch.setCredit(hasCredit, nowMs);
+    this.#resetRunLimit();
   }
 
   /**

@@ -2,7 +2,13 @@
 import type { SizedPayload, StreamEntry } from '../stream-entries.ts';
 import { StreamMachine } from '../stream-machine.ts';
 import type { StreamMachineConfig } from '../stream-machine-config.ts';
-import type { ArrivedInput, LinkFrame, StreamMachineAction, StreamMachineEvent } from '../stream-machine-events.ts';
+import type {
+  ArrivedInput,
+  IdleSince,
+  LinkFrame,
+  StreamMachineAction,
+  StreamMachineEvent,
+} from '../stream-machine-events.ts';
 
 export interface TextPayload extends SizedPayload {
   readonly text: string;
@@ -36,6 +42,8 @@ export class StreamHarness {
   snapshot: readonly StreamEntry<TextPayload>[] = [];
   base = 0;
   nowMs = 0;
+  /** As it was journaled last. */
+  idle: IdleSince | undefined;
   #appended = 0;
   #taken: string[] = [];
   readonly actions: StreamMachineAction<TextPayload>[] = [];
@@ -47,7 +55,7 @@ export class StreamHarness {
     this.#collect();
   }
 
-  /** What the machine did since the last call, `wake-at` left out. */
+  /** What the machine did since the last call, `wake-at` and `idle` left out. */
   take(): readonly string[] {
     const taken = this.#taken;
     this.#taken = [];
@@ -101,7 +109,13 @@ export class StreamHarness {
   restart(entries: number = this.#appended): this {
     this.log = this.log.slice(0, entries - this.base);
     this.#appended = entries;
-    this.machine = StreamMachine.restore([...this.snapshot, ...this.log], entries, this.#options, this.nowMs);
+    this.machine = StreamMachine.restore(
+      [...this.snapshot, ...this.log],
+      entries,
+      this.#options,
+      this.nowMs,
+      this.idle,
+    );
     this.#collect();
     return this;
   }
@@ -118,7 +132,8 @@ export class StreamHarness {
         this.base = action.to;
         this.snapshot = action.snapshot;
       }
-      if (action.kind !== 'wake-at') this.#taken.push(textOf(action));
+      if (action.kind === 'idle') this.idle = action.idle;
+      if (action.kind !== 'wake-at' && action.kind !== 'idle') this.#taken.push(textOf(action));
     }
   }
 }
@@ -141,6 +156,8 @@ function textOf(action: StreamMachineAction<TextPayload>): string {
       return `close-link ${action.link} ${action.error.code}`;
     case 'wake-at':
       return `wake-at ${action.at}`;
+    case 'idle':
+      return `idle ${action.idle === undefined ? 'no' : `${action.idle.sinceMs}${action.idle.isExtended ? ' extended' : ''}`}`;
     case 'parked':
       return `parked until ${action.resumableUntil}`;
     case 'finished':

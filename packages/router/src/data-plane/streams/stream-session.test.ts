@@ -52,8 +52,11 @@ function sessionUnderTest(memoryBytes = 1000) {
     inferMany: (request, signal, flow) =>
       new Promise((resolve, reject) => {
         const one: Asked = { name: request.target.id, signal, flow, granted: 0, resolve, reject };
-        flow.connect((answers) => {
-          one.granted += answers;
+        flow.connect({
+          grant: (answers) => {
+            one.granted += answers;
+          },
+          creditChanged: () => {},
         });
         asked.push(one);
       }),
@@ -134,8 +137,11 @@ test('unused credit goes to the next worker', () => {
   one.flow.give(answer(1));
   one.flow.disconnect();
   let granted = 0;
-  one.flow.connect((answers) => {
-    granted += answers;
+  one.flow.connect({
+    grant: (answers) => {
+      granted += answers;
+    },
+    creditChanged: () => {},
   });
   expect(granted).toBe(7);
 });

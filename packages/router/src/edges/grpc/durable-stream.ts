@@ -6,18 +6,17 @@ import {
   type OpenFrame,
   type OpenMode,
   type StreamPayload,
-  type StreamToken,
   streamPayloadBytes,
   streamProtocolVersion,
   type Tensor,
 } from '@millrace/protocol';
 import { parametersDigest } from '../../streams/opening-record.ts';
 import type { EncodedOutput, StreamCaller, StreamGateway, StreamLinkFrame } from '../../streams/stream-gateway.ts';
-import { payloadCodec } from '../streams/link-frame.ts';
 import { StreamConversation } from '../streams/stream-call.ts';
 import { DurableInputFlow } from './durable-input-flow.ts';
 import { type DurableRequest, streamKeys } from './durable-request.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
+import { outputTensorsOf } from './output-tensors.ts';
 
 /** What became of a request, or of the stream, other than an answer of the model. */
 export interface DurableFailure {
@@ -148,7 +147,7 @@ export class DurableStream {
     if (endOfOutput) this.#inputs?.forgetAnswered(inputSequence);
     // As Triton: the end of several answers is told only to those who ask for it.
     if (payload === undefined && !this.#wantsEnd) return true;
-    const outputs = payload === undefined ? [] : tensorsFrom(payloadCodec.decodeOutput(payload));
+    const outputs = outputTensorsOf(payload);
     const parameters = { [streamKeys.output]: sequence, [streamKeys.sequence]: inputSequence };
     return this.#answer(requestId, endOfOutput, parameters, outputs);
   }
@@ -223,31 +222,6 @@ function openFrameFor({ streamId, context, parameters, resumeAfter }: DurableReq
     resumeAfter: resumeAfter ?? 0,
     protocolVersions: [streamProtocolVersion],
   };
-}
-
-/** Streams of other edges may hold other payloads than tensors. */
-function tensorsFrom(payload: StreamPayload | StreamToken): readonly Tensor[] {
-  switch (payload.kind) {
-    case 'none':
-      return [];
-    case 'tensors':
-      return payload.tensors;
-    case 'text':
-    case 'token':
-      return [bytesTensor(Buffer.from(payload.text))];
-    case 'bytes':
-      return [bytesTensor(payload.bytes)];
-  }
-}
-
-/** The name that Triton's generators give their text. */
-const textOutput = 'text_output';
-
-function bytesTensor(bytes: Uint8Array): Tensor {
-  const data = Buffer.allocUnsafe(4 + bytes.length);
-  data.writeUInt32LE(bytes.length, 0);
-  data.set(bytes, 4);
-  return { name: textOutput, datatype: 'BYTES', shape: [1], data };
 }
 
 function reasonOf(ended: EndedFrame | undefined): InferenceError | undefined {

@@ -4,7 +4,8 @@ import { type InferenceError, JsonWriter, type StreamServerFrame } from '@millra
 import type { StreamLinkFrame } from '../../streams/stream-gateway.ts';
 import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
 import { serverFrameOf } from '../streams/link-frame.ts';
-import { finalEventId, writeEvent } from '../streams/server-sent-event.ts';
+import type { OutputMemo } from '../streams/output-memo.ts';
+import { finalEventId, writeEvent, writeOutputEvent } from '../streams/server-sent-event.ts';
 import { writeFrameFieldsJson } from '../streams/write-frame-json.ts';
 
 /** The second keeps nginx, and what follows its example, from collecting events before it passes them on. */
@@ -39,8 +40,18 @@ export function frameResponse(status: number, frame: StreamServerFrame, headers:
 /** Of an event with few elements; a writer that is too small grows. */
 const eventBytes = 512;
 
-/** The events of frames as the host gives them, in one piece. */
-export function* encodeEvents(frames: readonly StreamLinkFrame[]): SliceGenerator<Uint8Array> {
+/** The events of frames as the host gives them, in one piece, at once. */
+export function encodeEvents(frames: readonly StreamLinkFrame[], memo: OutputMemo): Uint8Array {
+  const writer = new JsonWriter(eventBytes * frames.length);
+  for (const frame of frames) {
+    if (frame.kind === 'output') writeOutputEvent(writer, frame, memo);
+    else doAtOnce(writeEvent(writer, frame));
+  }
+  return writer.take();
+}
+
+/** The same in slices, for large outputs. */
+export function* encodeEventSlices(frames: readonly StreamLinkFrame[]): SliceGenerator<Uint8Array> {
   const writer = new JsonWriter(eventBytes * frames.length);
   for (const frame of frames) yield* writeEvent(writer, serverFrameOf(frame));
   return writer.take();

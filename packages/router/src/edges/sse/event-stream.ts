@@ -10,8 +10,9 @@ import type {
   StreamLinkFrame,
   StreamListenerOfLink,
 } from '../../streams/stream-gateway.ts';
-import { doAtOnce, type SliceQueue } from '../slices/slice-queue.ts';
-import { encodeErrorEvent, encodeEvents, keepAliveComment } from './encode-response.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import { OutputMemo } from '../streams/output-memo.ts';
+import { encodeErrorEvent, encodeEventSlices, encodeEvents, keepAliveComment } from './encode-response.ts';
 import type { KeepAlives, KeptAlive } from './keep-alives.ts';
 
 /** Bytes of payload that are encoded at once; a larger output is encoded in slices, alone. */
@@ -30,6 +31,7 @@ export class EventStream implements StreamListenerOfLink, KeptAlive, AsyncIterab
   readonly #owner: string;
   readonly #signal: CancelSignal;
   readonly #link: AttachedLink;
+  readonly #memo = new OutputMemo();
   #waiting: StreamLinkFrame[] = [];
   /** The last output that the transport was given, and the last one that it has taken. */
   #given: number;
@@ -153,8 +155,8 @@ export class EventStream implements StreamListenerOfLink, KeptAlive, AsyncIterab
     keepAlives.renew(this);
     const [first] = frames;
     const isLong = first !== undefined && payloadBytesOf(first) > bytesAtOnceMax;
-    if (isLong) return slices.run(encodeEvents(frames), this.#owner, this.#signal);
-    return doAtOnce(encodeEvents(frames));
+    if (isLong) return slices.run(encodeEventSlices(frames), this.#owner, this.#signal);
+    return encodeEvents(frames, this.#memo);
   }
 }
 

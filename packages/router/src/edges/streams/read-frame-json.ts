@@ -137,6 +137,14 @@ export class FrameJsonReader {
     return frame;
   }
 
+  /** Parameters alone, as metadata of a call has them, read at once: they are short. */
+  readParameters(bytes: Uint8Array): JsonObject {
+    const reader = new JsonReader(bytes, undefined, this.#jsonLimits);
+    const parameters = this.#parameters(reader);
+    reader.expectEnd();
+    return parameters;
+  }
+
   *#begin(bytes: Uint8Array): SliceGenerator<JsonReader> {
     checkFrameLength(bytes, this.#limits);
     if (bytes.length <= sliceBytes) return new JsonReader(bytes, undefined, this.#jsonLimits);

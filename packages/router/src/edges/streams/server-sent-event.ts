@@ -3,7 +3,9 @@
  * id the sequence of the output, which an EventSource sends back as `Last-Event-ID` when it connects again.
  */
 import { InferenceError, type JsonWriter, quote, type StreamServerFrame } from '@millrace/protocol';
+import type { EncodedOutput } from '../../streams/stream-gateway.ts';
 import type { SliceGenerator } from '../slices/slice-queue.ts';
+import type { OutputMemo } from './output-memo.ts';
 import { writeFrameFields } from './write-frame-json.ts';
 
 /** What an EventSource waits before it connects again. */
@@ -28,6 +30,14 @@ export function* writeEvent(writer: JsonWriter, frame: StreamServerFrame): Slice
   writer.between(`${head}data: `);
   yield* writeFrameFields(writer, frame);
   writer.between('\n\n');
+}
+
+/** The same for an output as it is journaled, at once. */
+export function writeOutputEvent(writer: JsonWriter, output: EncodedOutput, memo: OutputMemo): void {
+  const { sequence, inputSequence, payload, endOfOutput } = output;
+  writer.between(`event: output\nid: ${sequence}\ndata: {"sequence":${sequence},"inputSequence":${inputSequence}`);
+  if (payload !== undefined) memo.write(writer, payload);
+  writer.between(endOfOutput ? ',"endOfOutput":true}\n\n' : '}\n\n');
 }
 
 /** The output to resume after, from the id of an event, which stands in the named field; 0 when there is none. */

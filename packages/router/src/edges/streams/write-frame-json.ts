@@ -8,7 +8,9 @@ import {
   type OpenedFrame,
   type OutputFrame,
   type StreamCredit,
+  type StreamPayload,
   type StreamServerFrame,
+  type StreamToken,
   type Tensor,
   writeTensorData,
   writeTensorSteps,
@@ -94,9 +96,16 @@ function writeOpened(writer: JsonWriter, frame: OpenedFrame): void {
 }
 
 function* writeOutput(writer: JsonWriter, frame: OutputFrame): SliceGenerator<void> {
-  const { payload } = frame;
   writeNumber(writer, 'sequence', frame.sequence);
   writeNumber(writer, 'inputSequence', frame.inputSequence);
+  yield* writePayloadFields(writer, frame.payload);
+  if (!frame.endOfOutput) return;
+  writer.key('endOfOutput');
+  writer.boolean(true);
+}
+
+/** The fields of an output's payload, within its object. */
+export function* writePayloadFields(writer: JsonWriter, payload: StreamPayload | StreamToken): SliceGenerator<void> {
   switch (payload.kind) {
     case 'none':
       break;
@@ -125,13 +134,10 @@ function* writeOutput(writer: JsonWriter, frame: OutputFrame): SliceGenerator<vo
       writer.endObject();
       break;
   }
-  if (!frame.endOfOutput) return;
-  writer.key('endOfOutput');
-  writer.boolean(true);
 }
 
 /** Written without pauses: the generators of one that pauses cost more than to write a short tensor. */
-const smallTensorBytesMax = 2048;
+export const smallTensorBytesMax = 2048;
 
 function writeSmallTensor(writer: JsonWriter, tensor: Tensor): void {
   const isExact = isSmallExactInJson(tensor);
@@ -159,7 +165,18 @@ function* writeTensor(writer: JsonWriter, tensor: Tensor): SliceGenerator<void> 
   writer.endObject();
 }
 
-function beginTensor(writer: JsonWriter, { name, datatype, shape }: Tensor): void {
+/** What stands between another field of an output and the elements of its one tensor. */
+export function tensorHeadText(tensor: Omit<Tensor, 'data'>): Uint8Array {
+  const writer = new JsonWriter(initialBytes);
+  writer.between(',');
+  writer.key('tensors');
+  writer.beginArray();
+  beginTensor(writer, tensor);
+  writer.key('data');
+  return writer.take();
+}
+
+function beginTensor(writer: JsonWriter, { name, datatype, shape }: Omit<Tensor, 'data'>): void {
   writer.beginObject();
   writeText(writer, 'name', name);
   writeText(writer, 'datatype', datatype);

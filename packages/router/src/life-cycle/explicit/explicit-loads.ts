@@ -49,10 +49,13 @@ export class ExplicitLoads {
     return this.#requested.unloaded;
   }
 
-  /** Reads the models to load at the start: those requested before a restart, and `names`. Returns what cannot be served. */
-  async restore(names: readonly string[]): Promise<readonly ModelFailure[]> {
+  /**
+   * Reads the models to load at the start: those requested before a restart, and `names`; `isRestart`: except those of them that
+   * the process before unloaded. Returns what cannot be served.
+   */
+  async restore(names: readonly string[], isRestart: boolean): Promise<readonly ModelFailure[]> {
     const { contents, reader } = this.#parts;
-    const loads = await this.#requested.restore(names);
+    const loads = await this.#requested.restore(names, isRestart);
     const locations = await reader.locations();
     const failures: ModelFailure[] = [];
     // Steps of ensembles join while this goes on.
@@ -145,7 +148,7 @@ export class ExplicitLoads {
     }
     await this.#requested.forget(name);
     const versions = statuses.map(({ version }) => version).filter((version) => version !== '');
-    if (contents.has(name)) this.#requested.noteUnloaded(name, versions);
+    if (contents.has(name)) await this.#requested.noteUnloaded(name, versions);
     contents.remove(name);
     contents.apply();
     this.#folders.set(name, undefined);

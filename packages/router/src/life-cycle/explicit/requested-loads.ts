@@ -32,14 +32,23 @@ export class RequestedLoads {
     return this.#asked.has(name);
   }
 
-  /** What to load at the start, by model: what was requested before a restart, and `names`. */
-  async restore(names: readonly string[]): Promise<ReadonlyMap<string, SavedLoad>> {
+  /**
+   * What to load at the start, by model: what was requested before a restart, and `names`. What was unloaded is left out of them
+   * where one process takes the place of another; whoever starts a server anew gets what its configuration says.
+   */
+  async restore(names: readonly string[], isRestart: boolean): Promise<ReadonlyMap<string, SavedLoad>> {
     const loads = new Map<string, SavedLoad>();
     for (const [name, { folder, ...load }] of await this.#saved.loads()) {
       loads.set(name, folder === undefined ? load : { ...load, folder: this.#files.folderOf(folder) });
     }
     await this.#files.keepOnly(new Set([...loads.values()].flatMap(({ folder }) => folder ?? [])));
-    for (const name of names) if (!loads.has(name)) loads.set(name, {});
+    const unloaded = await this.#saved.unloads();
+    for (const [name, versions] of unloaded) {
+      if (isRestart) this.#unloaded.note(name, versions);
+      else await this.#saved.removeUnload(name);
+    }
+    const isLeftOut = (name: string): boolean => isRestart && unloaded.has(name);
+    for (const name of names) if (!loads.has(name) && !isLeftOut(name)) loads.set(name, {});
     for (const [name, load] of loads) {
       this.#asked.add(name);
       this.#configs.note(name, load);
@@ -63,7 +72,9 @@ export class RequestedLoads {
       else await this.#saved.removeLoad(name);
     }
     this.#configs.note(name, load);
+    if (!this.#unloaded.versions.has(name)) return;
     this.#unloaded.forget(name);
+    await this.#saved.removeUnload(name);
   }
 
   async forget(name: string): Promise<void> {
@@ -72,8 +83,10 @@ export class RequestedLoads {
     this.#configs.forget(name);
   }
 
-  noteUnloaded(name: string, versions: readonly string[]): void {
-    this.#unloaded.note(name, versions);
+  async noteUnloaded(name: string, versions: readonly string[]): Promise<void> {
+    const [forgotten] = this.#unloaded.note(name, versions);
+    await this.#saved.putUnload(name, versions);
+    if (forgotten !== undefined) await this.#saved.removeUnload(forgotten);
   }
 
   #toSave({ folder, ...load }: SavedLoad): SavedLoad {

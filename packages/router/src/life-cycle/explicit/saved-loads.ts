@@ -1,4 +1,4 @@
-/** The records of explicit loads in the metadata store, so that models are loaded again after a restart. */
+/** The records of explicit loads and unloads in the metadata store, so that a restart does not undo them. */
 import type { MetadataStore } from '@millrace/store';
 
 export interface SavedLoad {
@@ -11,6 +11,7 @@ export interface SavedLoad {
 }
 
 const loads = 'loads/';
+const unloads = 'unloads/';
 
 export class SavedLoads {
   readonly #store: MetadataStore;
@@ -33,6 +34,22 @@ export class SavedLoads {
   async removeLoad(model: string): Promise<void> {
     await this.#store.remove(`${loads}${model}`);
   }
+
+  /** By model: the versions that were served and have been unloaded by request. */
+  async unloads(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const saved = new Map<string, readonly string[]>();
+    for (const { key, value } of await this.#store.list(unloads))
+      saved.set(key.slice(unloads.length), versionsFrom(value));
+    return saved;
+  }
+
+  async putUnload(model: string, versions: readonly string[]): Promise<void> {
+    await this.#store.put(`${unloads}${model}`, Buffer.from(JSON.stringify(versions)));
+  }
+
+  async removeUnload(model: string): Promise<void> {
+    await this.#store.remove(`${unloads}${model}`);
+  }
 }
 
 function savedFrom(value: Uint8Array): SavedLoad {
@@ -45,5 +62,14 @@ function savedFrom(value: Uint8Array): SavedLoad {
     };
   } catch {
     return {};
+  }
+}
+
+function versionsFrom(value: Uint8Array): readonly string[] {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(value).toString());
+    return Array.isArray(read) ? read.filter((version) => typeof version === 'string') : [];
+  } catch {
+    return [];
   }
 }

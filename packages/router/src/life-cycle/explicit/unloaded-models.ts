@@ -15,12 +15,15 @@ export class UnloadedModels {
     return this.#versions;
   }
 
-  note(name: string, versions: readonly string[]): void {
+  /** Returns the model that is forgotten for it, if one is. */
+  note(name: string, versions: readonly string[]): readonly string[] {
     // Set again, so that it is the last to be forgotten.
     this.#versions.delete(name);
     this.#versions.set(name, versions);
     const [first] = this.#versions.keys();
-    if (first !== undefined && this.#versions.size > this.#modelsMax) this.#versions.delete(first);
+    if (first === undefined || this.#versions.size <= this.#modelsMax) return [];
+    this.#versions.delete(first);
+    return [first];
   }
 
   /** It is served again. */

@@ -44,6 +44,11 @@ export function fingerprintOfVersion(location: ModelLocation, version: string): 
   return fingerprintOfTree(join(location.path, version), depthMax);
 }
 
+/** Of all files below a folder. */
+export async function fingerprintOfFolder(path: string): Promise<string> {
+  return (await fingerprintOfTree(path, depthMax)).text;
+}
+
 /** With the files beside it that may hold its weights: exporters name them after it (`m.onnx.data`, `m.data`, `m.onnx_data`). */
 async function fingerprintOfLooseFile({ name, path }: ModelLocation): Promise<FileFingerprint> {
   const folder = dirname(path);

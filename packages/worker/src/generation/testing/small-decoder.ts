@@ -4,8 +4,8 @@ import type { DecoderTensors } from '../decoder-tensors.ts';
 
 export const smallVocabulary = 2;
 
-/** `mean` counts padding in; `mixed` looks at the other rows of a run; `sum` does neither. */
-export type SmallDecoderRule = 'sum' | 'mean' | 'mixed';
+/** `mean` counts padding in; `mixed` looks at the other rows of a run; `noisy` adds random numbers; `sum` does nothing of it. */
+export type SmallDecoderRule = 'sum' | 'mean' | 'mixed' | 'noisy';
 
 /** Every token adds its id to the cache; the logits are the sum or the mean of what the cache holds. */
 export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
@@ -67,7 +67,13 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
         inputs: ['own', rule === 'mixed' ? 'shared' : 'own'],
         outputs: ['rows'],
       },
-      { operator: 'Unsqueeze', inputs: ['rows', 'second'], outputs: ['logits'] },
+      { operator: 'RandomUniformLike', inputs: ['rows'], outputs: ['noise'] },
+      {
+        operator: rule === 'noisy' ? 'Add' : 'Max',
+        inputs: ['rows', rule === 'noisy' ? 'noise' : 'rows'],
+        outputs: ['heard'],
+      },
+      { operator: 'Unsqueeze', inputs: ['heard', 'second'], outputs: ['logits'] },
     ],
     constants: [
       axes('around', [1n, 3n]),

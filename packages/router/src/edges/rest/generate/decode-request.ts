@@ -15,6 +15,7 @@ import {
 import { type InferRequest, noTrail, type ParameterValue } from '../../../data-plane/infer.ts';
 import { withSamplingParameters } from '../../../data-plane/sampling-parameters.ts';
 import type { ModelView } from '../../../model/model-view.ts';
+import { shapeForCount } from '../../fitting-shape.ts';
 import { restRequestParametersFrom } from '../request-parameters.ts';
 
 export interface GenerateFrame {
@@ -89,24 +90,18 @@ function tensorFrom(spec: TensorSpec, value: JsonValue): Tensor {
   if (values.some((element) => !isPlain(element))) {
     throw invalid(`input ${quote(name)} must be a string, a number, a boolean, or a flat list of them`);
   }
-  const shape = shapeFor(spec, values.length);
+  const shape = shapeForCount(spec.shape, values.length);
+  if (shape === undefined) {
+    throw invalid(
+      `input ${quote(name)} has ${values.length} elements, which do not fit its shape [${spec.shape.join(',')}]`,
+    );
+  }
   return {
     name,
     datatype,
     shape,
     data: readTensorData(new JsonReader(Buffer.from(stringifyJson(values))), { name, datatype, shape }),
   };
-}
-
-/** The innermost free size takes what the fixed ones leave, and other free sizes are 1. */
-function shapeFor({ name, shape }: TensorSpec, count: number): readonly number[] {
-  const fixed = shape.reduce((product, size) => (size < 0 ? product : product * size), 1);
-  const innermost = shape.findLastIndex((size) => size < 0);
-  const rest = count / fixed;
-  if (!Number.isInteger(rest) || (innermost === -1 && rest !== 1)) {
-    throw invalid(`input ${quote(name)} has ${count} elements, which do not fit its shape [${shape.join(',')}]`);
-  }
-  return shape.map((size, axis) => (size >= 0 ? size : axis === innermost ? rest : 1));
 }
 
 function invalid(message: string): InferenceError {

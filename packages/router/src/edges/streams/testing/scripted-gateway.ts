@@ -28,6 +28,7 @@ export class ScriptedClientLink implements AttachedLink {
   readonly takenOutputs: number[] = [];
   isDetached: boolean = false;
   isFinishing: boolean = false;
+  isCancelled: boolean = false;
 
   constructor(open: OpenFrame, caller: StreamCaller, options: AttachOptions, listener: StreamListenerOfLink) {
     this.open = open;
@@ -42,7 +43,9 @@ export class ScriptedClientLink implements AttachedLink {
 
   acknowledge(): void {}
 
-  cancel(): void {}
+  cancel(): void {
+    this.isCancelled = true;
+  }
 
   taken(output: number): void {
     this.takenOutputs.push(output);

@@ -77,6 +77,7 @@ export async function readGeneratorVersion(parts: ModelParts, version: string): 
       runMsMax: settings.runMsMax,
       instancesInUseMax: parts.instancesInUseMax,
       isConcurrent: true,
+      sharesProgress: true,
     }),
     runner: 'queue',
     concurrent: {

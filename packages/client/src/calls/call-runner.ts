@@ -1,0 +1,215 @@
+/** Carries the failure policy of unary calls out: attempts one after the other, or side by side, within one deadline. */
+import type { ClientClock } from '../client-clock.ts';
+import type { CallIdentity, ClientObserver } from '../client-observer.ts';
+import { MillraceError } from '../errors/millrace-error.ts';
+import { type FailedAttempt, mayRepeat, retryDecision } from '../policy/retry-decision.ts';
+import { RetryThrottle } from '../policy/retry-throttle.ts';
+import type { CompiledServiceConfig, MethodPolicy } from '../policy/service-config.ts';
+import type { AttemptContext, CallTransport, PendingCall } from '../transports/transport.ts';
+import type { Endpoints } from './endpoints.ts';
+
+export type HeaderSource = () =>
+  | readonly (readonly [string, string])[]
+  | Promise<readonly (readonly [string, string])[]>;
+
+export interface CallEnvironment {
+  readonly endpoints: Endpoints;
+  readonly config: CompiledServiceConfig;
+  readonly clock: ClientClock;
+  readonly headers: HeaderSource | undefined;
+  readonly observe: ClientObserver | undefined;
+}
+
+export interface CallDescription<Result> {
+  readonly identity: CallIdentity;
+  /** Whether it may run twice. */
+  readonly isRepeatable: boolean;
+  readonly deadlineMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  begin(transport: CallTransport, context: AttemptContext): PendingCall<Result>;
+}
+
+export class CallRunner {
+  readonly environment: CallEnvironment;
+  readonly throttle: RetryThrottle;
+
+  constructor(environment: CallEnvironment) {
+    this.environment = environment;
+    this.throttle = new RetryThrottle(environment.config.throttle);
+  }
+
+  run<Result>(call: CallDescription<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => new RunningCall(this, call, resolve, reject).start());
+  }
+}
+
+const noHeaders: readonly (readonly [string, string])[] = [];
+
+class RunningCall<Result> {
+  readonly #runner: CallRunner;
+  readonly #call: CallDescription<Result>;
+  readonly #policy: MethodPolicy;
+  readonly #resolve: (result: Result) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #deadlineMs: number;
+  /** Attempts under way: one, or several where the call is hedged. */
+  readonly #pending = new Set<PendingCall<Result>>();
+  #attempts = 0;
+  /** Those that only waited for a server. */
+  #waits = 0;
+  #failedEndpoint = -1;
+  #stopDeadline: (() => void) | undefined = undefined;
+  #stopNext: (() => void) | undefined = undefined;
+  #isOver: boolean = false;
+
+  constructor(
+    runner: CallRunner,
+    call: CallDescription<Result>,
+    resolve: (result: Result) => void,
+    reject: (error: unknown) => void,
+  ) {
+    const { config, clock } = runner.environment;
+    this.#runner = runner;
+    this.#call = call;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#policy = config.policyOf(call.identity.service, call.identity.method);
+    const timeoutMs = Math.min(this.#policy.timeoutMs, call.deadlineMs ?? Number.POSITIVE_INFINITY);
+    this.#deadlineMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.nowMs() + timeoutMs;
+  }
+
+  start(): void {
+    const { signal } = this.#call;
+    if (signal?.aborted === true) {
+      this.#finish(() => this.#reject(signal.reason));
+      return;
+    }
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (this.#deadlineMs !== Number.POSITIVE_INFINITY) {
+      const { clock } = this.#runner.environment;
+      this.#stopDeadline = clock.setTimer(this.#deadlineMs - clock.nowMs(), () => this.#onDeadline());
+    }
+    this.#attempt();
+  }
+
+  readonly #onAbort = (): void => {
+    this.#finish(() => this.#reject(this.#call.signal?.reason));
+  };
+
+  #onDeadline(): void {
+    const { identity } = this.#call;
+    const attempts = `${this.#attempts} ${this.#attempts === 1 ? 'attempt' : 'attempts'}`;
+    this.#fail(
+      new MillraceError('deadline-exceeded', `the deadline of ${identity.method} has passed after ${attempts}`),
+    );
+  }
+
+  #attempt(): void {
+    const { headers } = this.#runner.environment;
+    const given = headers === undefined ? noHeaders : headers();
+    if (given instanceof Promise) {
+      given.then(
+        (list) => {
+          if (!this.#isOver) this.#send(list);
+        },
+        (error: unknown) => this.#finish(() => this.#reject(error)),
+      );
+    } else this.#send(given);
+  }
+
+  #send(headers: readonly (readonly [string, string])[]): void {
+    const { endpoints, clock, observe } = this.#runner.environment;
+    const startedMs = clock.nowMs();
+    const index = endpoints.choose(this.#failedEndpoint);
+    const { calls, url } = endpoints.at(index);
+    this.#attempts += 1;
+    const attempt = this.#attempts;
+    observe?.({ kind: 'attempt-started', call: this.#call.identity, attempt, endpoint: url });
+    const ended = (error: MillraceError | undefined): void => {
+      const durationMs = clock.nowMs() - startedMs;
+      observe?.({ kind: 'attempt-ended', call: this.#call.identity, attempt, endpoint: url, durationMs, error });
+    };
+    const pending = this.#call.begin(calls, { timeoutMs: this.#deadlineMs - startedMs, headers });
+    this.#pending.add(pending);
+    this.#scheduleHedge();
+    pending.result.then(
+      (result) => {
+        if (!this.#pending.delete(pending)) return;
+        endpoints.onAnswer(index);
+        this.#runner.throttle.onSuccess();
+        ended(undefined);
+        this.#finish(() => this.#resolve(result));
+      },
+      (error: unknown) => {
+        if (!this.#pending.delete(pending)) return;
+        if (!(error instanceof MillraceError)) {
+          this.#finish(() => this.#reject(error));
+          return;
+        }
+        error.endpoint = url;
+        endpoints.onError(index, error);
+        ended(error);
+        this.#onError(error, index);
+      },
+    );
+  }
+
+  #scheduleHedge(): void {
+    const { hedgingDelayMs, attemptsMax } = this.#policy;
+    if (hedgingDelayMs === Number.POSITIVE_INFINITY || this.#attempts >= attemptsMax || !this.#call.isRepeatable)
+      return;
+    this.#stopNext?.();
+    this.#stopNext = this.#runner.environment.clock.setTimer(hedgingDelayMs, () => {
+      if (this.#runner.throttle.isOpen) this.#attempt();
+    });
+  }
+
+  #onError(error: MillraceError, index: number): void {
+    const { clock } = this.#runner.environment;
+    const failed: FailedAttempt = {
+      error,
+      attempts: this.#attempts - this.#waits,
+      isRepeatable: this.#call.isRepeatable,
+      nowMs: clock.nowMs(),
+      deadlineMs: this.#deadlineMs,
+      isThrottled: !this.#runner.throttle.isOpen,
+    };
+    const isTransient = mayRepeat(this.#policy, failed);
+    if (isTransient) this.#runner.throttle.onFailure();
+    else this.#runner.throttle.onSuccess();
+    this.#failedEndpoint = index;
+    // Of a hedged call the others are still under way.
+    if (isTransient && this.#pending.size > 0) return;
+    const decision = retryDecision(this.#policy, failed, clock.random());
+    if (decision.kind === 'give-up') {
+      this.#fail(decision.why === '' ? error : withReason(error, decision.why));
+      return;
+    }
+    if (!decision.counts) this.#waits += 1;
+    this.#stopNext?.();
+    this.#stopNext = clock.setTimer(decision.atMs - failed.nowMs, () => this.#attempt());
+  }
+
+  #fail(error: MillraceError): void {
+    error.attempts = this.#attempts;
+    this.#finish(() => this.#reject(error));
+  }
+
+  #finish(settle: () => void): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#call.signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopDeadline?.();
+    this.#stopNext?.();
+    for (const pending of this.#pending) pending.stop();
+    this.#pending.clear();
+    settle();
+  }
+}
+
+function withReason(error: MillraceError, why: string): MillraceError {
+  const { code, message, retryAfterMs, wasSent } = error;
+  const told = new MillraceError(code, `${message} (${why})`, { retryAfterMs, wasSent, cause: error });
+  told.endpoint = error.endpoint;
+  return told;
+}

@@ -1,0 +1,345 @@
+/** The connections to one server. Another is opened where the first has no room: a stream occupies its place for long. */
+import { connect as connectTcp, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
+import { unreachable } from '../../errors/millrace-error.ts';
+import type { AttemptContext } from '../transport.ts';
+import type { CallListener, CallStream } from './call-stream.ts';
+import { type HeaderPairs, Http2ClientConnection } from './http2-client-connection.ts';
+
+export interface GrpcTransportOptions {
+  /** For `https://`: certificates and the like, as `tls.connect` has them. */
+  readonly tls?: ConnectionOptions;
+  /** Connections to one server. */
+  readonly connectionsMax?: number;
+  /** How long a connection may take to come about. */
+  readonly connectMsMax?: number;
+  /** How long a connection with calls may be silent before it is pinged, and how long the answer may take. */
+  readonly keepaliveMs?: number;
+  readonly keepaliveTimeoutMs?: number;
+}
+
+/** A call in the hands of the pool. */
+export interface PoolCall {
+  send(body: readonly Uint8Array[], isEnd: boolean): void;
+  /** Nobody waits any more. */
+  stop(): void;
+  /** Asks the server for a sign of life. */
+  ping(onAnswer: () => void): void;
+}
+
+interface WaitingCall {
+  begin(connection: PooledConnection): void;
+  fail(): void;
+}
+
+/** Streams on one connection, fewer than servers allow, so that what is lost with it is bounded. */
+const callsPerConnectionMax = 1000;
+
+export class ConnectionPool {
+  readonly #url: URL;
+  readonly #options: Required<Omit<GrpcTransportOptions, 'tls'>> & { tls: ConnectionOptions };
+  readonly #authority: string;
+  readonly #connections: PooledConnection[] = [];
+  #waiting: WaitingCall[] = [];
+  #isClosed: boolean = false;
+
+  constructor(url: URL, options: GrpcTransportOptions) {
+    this.#url = url;
+    this.#authority = url.host;
+    this.#options = {
+      tls: options.tls ?? {},
+      connectionsMax: options.connectionsMax ?? 4,
+      connectMsMax: options.connectMsMax ?? 10_000,
+      keepaliveMs: options.keepaliveMs ?? 20_000,
+      keepaliveTimeoutMs: options.keepaliveTimeoutMs ?? 10_000,
+    };
+  }
+
+  /** Begins a call of a method, at once or as soon as a connection has room. */
+  begin(
+    path: string,
+    context: AttemptContext,
+    body: readonly Uint8Array[],
+    isWhole: boolean,
+    listener: CallListener,
+  ): PoolCall {
+    if (this.#isClosed) throw new TypeError('the client is closed');
+    const fields = this.#fieldsOf(path, context);
+    const connection = this.#takeConnection();
+    if (connection !== undefined) return new BegunCall(connection, connection.begin(fields, body, isWhole, listener));
+    const call = new QueuedCall(fields, body, isWhole, listener);
+    this.#waiting.push(call);
+    return call;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of [...this.#connections]) connection.destroy('the client is closed', false);
+    for (const call of this.#waiting.splice(0)) call.fail();
+  }
+
+  #takeConnection(): PooledConnection | undefined {
+    for (const connection of this.#connections) if (connection.hasRoom) return connection;
+    if (this.#connections.length >= this.#options.connectionsMax) return undefined;
+    const connection = new PooledConnection(this.#url, this.#options, {
+      onRoom: () => this.#serveWaiting(),
+      onClosed: () => {
+        this.#connections.splice(this.#connections.indexOf(connection), 1);
+        this.#serveWaiting();
+      },
+    });
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  #serveWaiting(): void {
+    while (this.#waiting.length > 0 && !this.#isClosed) {
+      const connection = this.#takeConnection();
+      if (connection === undefined) return;
+      this.#waiting.shift()?.begin(connection);
+    }
+  }
+
+  #fieldsOf(path: string, { timeoutMs, headers }: AttemptContext): HeaderPairs {
+    const fields: [string, string][] = [
+      [':method', 'POST'],
+      [':scheme', this.#url.protocol === 'https:' ? 'https' : 'http'],
+      [':path', path],
+      [':authority', this.#authority],
+      ['te', 'trailers'],
+      ['content-type', 'application/grpc'],
+    ];
+    if (timeoutMs !== Number.POSITIVE_INFINITY) fields.push(['grpc-timeout', timeoutText(timeoutMs)]);
+    for (const [name, value] of headers) {
+      mustBeField(name, value);
+      fields.push([name, value]);
+    }
+    return fields;
+  }
+}
+
+/** At most eight digits: milliseconds, or seconds where that is not enough. */
+function timeoutText(timeoutMs: number): string {
+  const ms = Math.max(1, Math.ceil(timeoutMs));
+  return ms < 1e8 ? `${ms}m` : `${Math.min(99_999_999, Math.ceil(ms / 1000))}S`;
+}
+
+/** Fits into one HEADERS frame together with the others. */
+const fieldCharactersMax = 8192;
+
+function mustBeField(name: string, value: string): void {
+  const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name);
+  const isValue = /^[\t\x20-\x7e]*$/.test(value) && value.length <= fieldCharactersMax;
+  if (isName && isValue) return;
+  throw new TypeError(
+    `the header field ${JSON.stringify(name)} cannot be sent: its name must be a lower-case token, its value at most ${fieldCharactersMax} characters of ASCII`,
+  );
+}
+
+class BegunCall implements PoolCall {
+  readonly #connection: PooledConnection;
+  readonly #stream: CallStream;
+
+  constructor(connection: PooledConnection, stream: CallStream) {
+    this.#connection = connection;
+    this.#stream = stream;
+  }
+
+  send(body: readonly Uint8Array[], isEnd: boolean): void {
+    this.#connection.http2.send(this.#stream, body, isEnd);
+  }
+
+  stop(): void {
+    this.#connection.http2.stop(this.#stream);
+  }
+
+  ping(onAnswer: () => void): void {
+    this.#connection.http2.ping(onAnswer);
+  }
+}
+
+/** A call that waits for room. */
+class QueuedCall implements PoolCall, WaitingCall {
+  readonly #fields: HeaderPairs;
+  readonly #body: Uint8Array[];
+  readonly #listener: CallListener;
+  #isWhole: boolean;
+  #call: BegunCall | undefined = undefined;
+  #isStopped: boolean = false;
+
+  constructor(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener) {
+    this.#fields = fields;
+    this.#body = [...body];
+    this.#isWhole = isWhole;
+    this.#listener = listener;
+  }
+
+  begin(connection: PooledConnection): void {
+    if (this.#isStopped) return;
+    const stream = connection.begin(this.#fields, this.#body, this.#isWhole, this.#listener);
+    this.#call = new BegunCall(connection, stream);
+  }
+
+  fail(): void {
+    if (!this.#isStopped) this.#listener.onEnd([], unreachable('the client was closed', false));
+  }
+
+  send(body: readonly Uint8Array[], isEnd: boolean): void {
+    if (this.#call !== undefined) {
+      this.#call.send(body, isEnd);
+      return;
+    }
+    this.#body.push(...body);
+    this.#isWhole ||= isEnd;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#call?.stop();
+  }
+
+  ping(onAnswer: () => void): void {
+    this.#call?.ping(onAnswer);
+  }
+}
+
+interface PooledOwner {
+  onRoom(): void;
+  onClosed(): void;
+}
+
+class PooledConnection {
+  readonly http2: Http2ClientConnection;
+  readonly #socket: Socket | TLSSocket;
+  readonly #url: URL;
+  readonly #keepaliveMs: number;
+  readonly #keepaliveTimeoutMs: number;
+  #isConnected: boolean = false;
+  #isBusy: boolean = false;
+  #heardAtMs = 0;
+  #isAsked: boolean = false;
+  #timer: NodeJS.Timeout | undefined = undefined;
+
+  constructor(
+    url: URL,
+    options: Required<Omit<GrpcTransportOptions, 'tls'>> & { tls: ConnectionOptions },
+    owner: PooledOwner,
+  ) {
+    this.#url = url;
+    this.#keepaliveMs = options.keepaliveMs;
+    this.#keepaliveTimeoutMs = options.keepaliveTimeoutMs;
+    this.#socket = socketTo(url, options.tls);
+    this.http2 = new Http2ClientConnection({
+      write: (pieces) => this.#write(pieces),
+      onClosed: () => {
+        clearTimeout(this.#timer);
+        // After GOAWAY, if there is one to send.
+        this.#socket.end();
+        this.#socket.unref();
+        owner.onClosed();
+      },
+      onRoom: () => {
+        this.#onRoom();
+        owner.onRoom();
+      },
+    });
+    const socket = this.#socket;
+    socket.setNoDelay(true);
+    const connectTimer = setTimeout(
+      () => this.destroy(`${url.host} did not accept a connection within ${options.connectMsMax} ms`, false),
+      options.connectMsMax,
+    );
+    socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+      this.#isConnected = true;
+      clearTimeout(connectTimer);
+    });
+    socket.on('data', (bytes: Buffer) => {
+      this.#heardAtMs = performance.now();
+      this.http2.receive(bytes);
+    });
+    let reason = 'the server closed the connection';
+    socket.once('error', (error) => {
+      reason = error.message;
+    });
+    socket.once('close', () => {
+      clearTimeout(connectTimer);
+      const what = this.#isConnected ? `the connection to ${url.host} was lost` : `${url.host} cannot be reached`;
+      this.http2.onLost(unreachable(`${what}: ${reason}`, this.#isConnected));
+    });
+  }
+
+  get hasRoom(): boolean {
+    return this.http2.hasRoom && this.http2.callCount < callsPerConnectionMax;
+  }
+
+  begin(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener): CallStream {
+    const stream = this.http2.begin(fields, body, isWhole, listener);
+    if (!this.#isBusy) this.#becomeBusy();
+    return stream;
+  }
+
+  destroy(message: string, wasSent: boolean): void {
+    this.http2.onLost(unreachable(message, wasSent));
+    this.#socket.destroy();
+  }
+
+  #write(pieces: readonly Uint8Array[]): void {
+    const socket = this.#socket;
+    if (pieces.length === 1) {
+      socket.write(pieces[0] as Uint8Array);
+      return;
+    }
+    socket.cork();
+    for (const piece of pieces) socket.write(piece);
+    socket.uncork();
+  }
+
+  /** A program ends when it waits for nothing, whatever connections it has. */
+  #becomeBusy(): void {
+    this.#isBusy = true;
+    this.#socket.ref();
+    if (this.#timer === undefined) {
+      this.#heardAtMs = performance.now();
+      this.#isAsked = false;
+      this.#watch(this.#keepaliveMs);
+    }
+  }
+
+  #onRoom(): void {
+    if (this.http2.callCount > 0 || !this.#isBusy) return;
+    this.#isBusy = false;
+    this.#socket.unref();
+    // Nothing follows on it.
+    if (this.http2.isLeaving) this.destroy('the server closes the connection', false);
+  }
+
+  /** The timer goes on by itself while there are calls: to set one for each of them would cost more. */
+  #watch(delayMs: number): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (!this.#isBusy || this.http2.isStopped) return;
+      const silentMs = performance.now() - this.#heardAtMs;
+      if (silentMs < this.#keepaliveMs) {
+        this.#isAsked = false;
+        this.#watch(this.#keepaliveMs - silentMs);
+      } else if (!this.#isAsked) {
+        this.#isAsked = true;
+        this.http2.ping(() => {});
+        this.#watch(this.#keepaliveTimeoutMs);
+      } else {
+        this.destroy(`${this.#url.host} was silent for ${Math.round(silentMs)} ms`, true);
+      }
+    }, delayMs);
+    this.#timer.unref();
+  }
+}
+
+function socketTo(url: URL, tls: ConnectionOptions): Socket | TLSSocket {
+  const isTls = url.protocol === 'https:';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
+  if (!isTls) return connectTcp({ host, port });
+  // An address is no name for SNI.
+  const name = /[^0-9.:]/.test(host) ? { servername: host } : {};
+  return connectTls({ host, port, ALPNProtocols: ['h2'], ...name, ...tls });
+}

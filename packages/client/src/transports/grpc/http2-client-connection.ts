@@ -1,0 +1,435 @@
+/**
+ * The client's end of an HTTP/2 connection (RFC 9113), as far as gRPC needs it: bytes in by `receive`, bytes out through
+ * `write`. It has no socket and no timer of its own.
+ */
+import {
+  clientPreface,
+  errorCode,
+  type FrameSink,
+  frameFlag,
+  frameType,
+  HeaderBlock,
+  type HeaderField,
+  HpackDecoder,
+  HpackEncoder,
+  Http2FrameReader,
+  http2FrameHeaderBytes,
+  PeerSettings,
+  readUint32BigEndian,
+  sendGoaway,
+  sendPing,
+  sendReset,
+  sendSettings,
+  sendSettingsAck,
+  sendWindowUpdate,
+  settingId,
+  streamIdMax,
+  windowBytesDefault,
+  windowBytesMax,
+  writeFrameHeader,
+} from '@millrace/http2';
+import { MalformedMessage } from '@millrace/protocol';
+import { MillraceError, unreachable } from '../../errors/millrace-error.ts';
+import { type CallListener, CallStream } from './call-stream.ts';
+import { FrameBatch } from './frame-batch.ts';
+
+/** Windows for answers: of a stream, and of all streams of the connection. */
+const streamWindowBytes = 4 * 1024 * 1024;
+const connectionWindowBytes = 16 * 1024 * 1024;
+const headerListBytesMax = 64 * 1024;
+const headerBlockBytesMax = 128 * 1024;
+const continuationFramesMax = 32;
+const frameBytesReceivedMax = 65_536;
+/** Frames are no larger than this even if the server accepts more. */
+const frameBytesSentMax = 65_536;
+
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+export interface ConnectionOwner {
+  write(pieces: readonly Uint8Array[]): void;
+  /** Nothing more comes or goes; every call has been told. */
+  onClosed(): void;
+  /** A call has ended, or the server allows more of them: another may begin. */
+  onRoom(): void;
+}
+
+export class Http2ClientConnection implements FrameSink {
+  readonly #owner: ConnectionOwner;
+  readonly #output: FrameBatch;
+  readonly #reader: Http2FrameReader;
+  readonly #encoder = new HpackEncoder();
+  readonly #decoder = new HpackDecoder();
+  readonly #block = new HeaderBlock();
+  readonly #peer = new PeerSettings();
+  readonly #streams = new Map<number, CallStream>();
+  readonly #blocked = new Set<CallStream>();
+  readonly #pings = new Map<number, () => void>();
+  #nextId = 1;
+  #nextPing = 1;
+  #sendWindow = windowBytesDefault;
+  #consumedBytes = 0;
+  #dataStream: CallStream | undefined = undefined;
+  #dataFlags = 0;
+  #dataLength = 0;
+  /** The server takes no further calls on this connection. */
+  isLeaving: boolean = false;
+  isStopped: boolean = false;
+  readonly isTurnOver: boolean = false;
+
+  constructor(owner: ConnectionOwner) {
+    this.#owner = owner;
+    this.#output = new FrameBatch((pieces) => owner.write(pieces));
+    this.#reader = new Http2FrameReader(this);
+    this.#output.append(clientPreface);
+    const settings = [
+      [settingId.enablePush, 0],
+      [settingId.initialWindowSize, streamWindowBytes],
+      [settingId.maxFrameSize, frameBytesReceivedMax],
+      [settingId.maxHeaderListSize, headerListBytesMax],
+    ] as const;
+    sendSettings(this.#output, settings, connectionWindowBytes);
+  }
+
+  get callCount(): number {
+    return this.#streams.size;
+  }
+
+  /** Whether another call may begin now. */
+  get hasRoom(): boolean {
+    return !this.isLeaving && !this.isStopped && this.#streams.size < this.#peer.streamsMax;
+  }
+
+  receive(bytes: Buffer): void {
+    try {
+      this.#reader.read(bytes, 0);
+    } catch (error) {
+      if (!(error instanceof MalformedMessage || error instanceof MillraceError)) throw error;
+      this.fail(errorCode.internalError, error.message);
+    }
+  }
+
+  /** Begins a call; a body that is whole ends it. The message has its prefix. */
+  begin(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener): CallStream {
+    const stream = new CallStream(this.#nextId, this.#peer.windowBytes, listener);
+    this.#nextId += 2;
+    if (this.#nextId > streamIdMax - 2) this.isLeaving = true;
+    this.#streams.set(stream.id, stream);
+    this.#sendHead(stream.id, fields);
+    this.send(stream, body, isWhole);
+    return stream;
+  }
+
+  send(stream: CallStream, body: readonly Uint8Array[], isEnd: boolean): void {
+    if (stream.isOver || stream.isEndDue) return;
+    for (const piece of body) {
+      if (piece.length === 0) continue;
+      stream.pending.push(piece);
+      stream.pendingBytes += piece.length;
+    }
+    stream.isEndDue = isEnd;
+    this.#pump(stream);
+  }
+
+  /** Ends a call that nobody waits for; `onEnd` does not follow. */
+  stop(stream: CallStream): void {
+    if (stream.isOver) return;
+    sendReset(this.#output, stream.id, errorCode.cancel);
+    this.#forget(stream);
+  }
+
+  ping(onAnswer: () => void): void {
+    const mark = Buffer.alloc(8);
+    mark.writeUInt32BE(this.#nextPing, 4);
+    this.#pings.set(this.#nextPing, onAnswer);
+    this.#nextPing += 1;
+    sendPing(this.#output, false, mark, 0);
+  }
+
+  /** The server broke the protocol. */
+  fail(code: number, message: string): void {
+    if (this.isStopped) return;
+    sendGoaway(this.#output, 0, code, '');
+    this.onLost(unreachable(`the connection broke: ${message}`, true));
+  }
+
+  /** The connection is gone: all calls fail. */
+  onLost(error: MillraceError): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    this.#blocked.clear();
+    for (const stream of streams) this.#end(stream, [], error);
+    this.#owner.onClosed();
+  }
+
+  #sendHead(streamId: number, fields: HeaderPairs): void {
+    const output = this.#output;
+    const offset = output.reserve(http2FrameHeaderBytes + HpackEncoder.bytesMax(fields));
+    const { bytes } = output;
+    const start = offset + http2FrameHeaderBytes;
+    let at = this.#encoder.begin(bytes, start);
+    for (let index = 0; index < fields.length; index++) {
+      const field = fields[index] as readonly [string, string];
+      at = this.#encoder.encodeOwn(field[0], field[1], bytes, at);
+    }
+    // Longer blocks would need CONTINUATION, and servers refuse them: the pool checks the fields before.
+    writeFrameHeader(bytes, offset, at - start, frameType.headers, frameFlag.endHeaders, streamId);
+    output.trim(at);
+  }
+
+  /** Sends what the windows allow. */
+  #pump(stream: CallStream): void {
+    const frameMax = Math.min(this.#peer.frameBytesMax, frameBytesSentMax);
+    while (stream.pendingBytes > 0) {
+      const bytes = Math.min(stream.pendingBytes, stream.sendWindow, this.#sendWindow, frameMax);
+      if (bytes <= 0) {
+        this.#blocked.add(stream);
+        return;
+      }
+      this.#sendData(stream, bytes);
+    }
+    this.#blocked.delete(stream);
+    if (!stream.isEndDue || stream.isLocalDone) return;
+    stream.isLocalDone = true;
+    const offset = this.#output.reserve(http2FrameHeaderBytes);
+    writeFrameHeader(this.#output.bytes, offset, 0, frameType.data, frameFlag.endStream, stream.id);
+  }
+
+  #sendData(stream: CallStream, bytes: number): void {
+    const isLast = bytes === stream.pendingBytes && stream.isEndDue;
+    const offset = this.#output.reserve(http2FrameHeaderBytes);
+    const flags = isLast ? frameFlag.endStream : 0;
+    writeFrameHeader(this.#output.bytes, offset, bytes, frameType.data, flags, stream.id);
+    stream.isLocalDone = isLast;
+    stream.sendWindow -= bytes;
+    stream.pendingBytes -= bytes;
+    this.#sendWindow -= bytes;
+    let left = bytes;
+    while (left > 0) {
+      const piece = stream.pending[0] as Uint8Array;
+      const part = piece.subarray(stream.pendingAt, stream.pendingAt + left);
+      this.#output.append(part);
+      left -= part.length;
+      stream.pendingAt += part.length;
+      if (stream.pendingAt < piece.length) break;
+      stream.pending.shift();
+      stream.pendingAt = 0;
+    }
+  }
+
+  onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean {
+    if (this.#block.streamId !== 0 && (type !== frameType.continuation || streamId !== this.#block.streamId)) {
+      this.fail(errorCode.protocolError, 'a header block was interrupted');
+      return false;
+    }
+    if (length > frameBytesReceivedMax) {
+      this.fail(errorCode.frameSizeError, `a frame has ${length} bytes`);
+      return false;
+    }
+    if (type !== frameType.data) return true;
+    this.#dataStream = this.#streams.get(streamId);
+    this.#dataFlags = flags;
+    this.#dataLength = length;
+    if (this.#dataStream === undefined) this.#credit(length);
+    return this.#dataStream !== undefined;
+  }
+
+  onDataBegin(): void {}
+
+  onDataPiece(piece: Buffer): void {
+    const stream = this.#dataStream;
+    if (stream === undefined || stream.isOver) return;
+    if (!stream.hasHead) {
+      this.fail(errorCode.protocolError, 'DATA came before HEADERS');
+      return;
+    }
+    stream.reader.read(piece);
+  }
+
+  onDataEnd(): void {
+    const stream = this.#dataStream;
+    this.#dataStream = undefined;
+    this.#credit(this.#dataLength);
+    if (stream === undefined || stream.isOver) return;
+    if ((this.#dataFlags & frameFlag.endStream) !== 0) {
+      this.#end(stream, [], unreachable('the answer ended without a status', true));
+      return;
+    }
+    stream.consumedBytes += this.#dataLength;
+    if (stream.consumedBytes * 2 < streamWindowBytes) return;
+    sendWindowUpdate(this.#output, stream.id, stream.consumedBytes);
+    stream.consumedBytes = 0;
+  }
+
+  onBadPadding(): void {
+    this.fail(errorCode.protocolError, 'padding is longer than its frame');
+  }
+
+  #credit(bytes: number): void {
+    this.#consumedBytes += bytes;
+    if (this.#consumedBytes * 2 < connectionWindowBytes) return;
+    sendWindowUpdate(this.#output, 0, this.#consumedBytes);
+    this.#consumedBytes = 0;
+  }
+
+  onFrame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
+    switch (type) {
+      case frameType.headers:
+        this.#onHeaders(flags, streamId, bytes, start, end);
+        break;
+      case frameType.continuation:
+        this.#onContinuation(flags, bytes.subarray(start, end));
+        break;
+      case frameType.rstStream:
+        this.#onReset(streamId, readUint32BigEndian(bytes, start));
+        break;
+      case frameType.settings:
+        this.#onSettings(flags, bytes, start, end);
+        break;
+      case frameType.ping:
+        if ((flags & frameFlag.ack) === 0) sendPing(this.#output, true, bytes, start);
+        else this.#onPong(readUint32BigEndian(bytes, start + 4));
+        break;
+      case frameType.goaway:
+        this.#onGoaway(readUint32BigEndian(bytes, start) & 0x7fffffff);
+        break;
+      case frameType.windowUpdate:
+        this.#onWindowUpdate(streamId, readUint32BigEndian(bytes, start) & 0x7fffffff);
+        break;
+      case frameType.pushPromise:
+        this.fail(errorCode.protocolError, 'the server pushes, which was forbidden');
+        break;
+    }
+  }
+
+  #onHeaders(flags: number, streamId: number, bytes: Buffer, from: number, to: number): void {
+    let [start, end] = [from, to];
+    if ((flags & frameFlag.padded) !== 0) end -= bytes[start++] as number;
+    if ((flags & frameFlag.priority) !== 0) start += 5;
+    if (start > end) {
+      this.onBadPadding();
+      return;
+    }
+    const isEnd = (flags & frameFlag.endStream) !== 0;
+    if ((flags & frameFlag.endHeaders) !== 0) {
+      this.#onBlock(streamId, bytes, start, end, isEnd);
+      return;
+    }
+    this.#block.begin(streamId, isEnd, false, 0);
+    this.#gather(bytes.subarray(start, end));
+  }
+
+  #onContinuation(flags: number, fragment: Buffer): void {
+    if (this.#block.streamId === 0) {
+      this.fail(errorCode.protocolError, 'CONTINUATION without HEADERS');
+      return;
+    }
+    if (!this.#gather(fragment) || (flags & frameFlag.endHeaders) === 0) return;
+    const { streamId, isEndStream } = this.#block;
+    const whole = this.#block.finish();
+    this.#onBlock(streamId, whole, 0, whole.length, isEndStream);
+  }
+
+  #gather(fragment: Buffer): boolean {
+    if (this.#block.add(fragment, headerBlockBytesMax, continuationFramesMax)) return true;
+    this.fail(errorCode.enhanceYourCalm, 'a header block is too large');
+    return false;
+  }
+
+  #onBlock(streamId: number, bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    const fields: HeaderField[] = [];
+    const result = this.#decoder.decode(bytes, start, end, fields, headerListBytesMax);
+    if (result === 'compression-error' || result === 'bomb') {
+      this.fail(errorCode.compressionError, 'a header block cannot be read');
+      return;
+    }
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    if (result === 'list-too-large') {
+      sendReset(this.#output, streamId, errorCode.cancel);
+      this.#end(
+        stream,
+        [],
+        unreachable(`the header fields of the answer have more than ${headerListBytesMax} bytes`, true),
+      );
+      return;
+    }
+    if (isEnd) this.#end(stream, fields, undefined);
+    else if (!isInterim(fields)) stream.hasHead = true;
+  }
+
+  #onReset(streamId: number, code: number): void {
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    const wasSent = code !== errorCode.refusedStream;
+    this.#end(stream, [], unreachable(`the server reset the call (HTTP/2 code ${code})`, wasSent));
+  }
+
+  #onSettings(flags: number, bytes: Buffer, start: number, end: number): void {
+    if ((flags & frameFlag.ack) !== 0) return;
+    const before = this.#peer.windowBytes;
+    const code = this.#peer.apply(bytes, start, end);
+    if (code !== errorCode.noError) {
+      this.fail(code, 'the settings of the server are wrong');
+      return;
+    }
+    this.#encoder.limitTable(this.#peer.headerTableBytes);
+    sendSettingsAck(this.#output);
+    const difference = this.#peer.windowBytes - before;
+    for (const stream of this.#streams.values()) stream.sendWindow += difference;
+    if (difference > 0) this.#pumpBlocked();
+    this.#owner.onRoom();
+  }
+
+  #onPong(mark: number): void {
+    const onAnswer = this.#pings.get(mark);
+    this.#pings.delete(mark);
+    onAnswer?.();
+  }
+
+  /** Calls above the last one that it took were never seen. */
+  #onGoaway(lastStreamId: number): void {
+    this.isLeaving = true;
+    for (const stream of [...this.#streams.values()]) {
+      if (stream.id > lastStreamId) this.#end(stream, [], unreachable('the server closes the connection', false));
+    }
+    this.#owner.onRoom();
+  }
+
+  #onWindowUpdate(streamId: number, bytes: number): void {
+    if (streamId === 0) {
+      this.#sendWindow += bytes;
+      if (this.#sendWindow > windowBytesMax) this.fail(errorCode.flowControlError, 'the window is too large');
+      else this.#pumpBlocked();
+      return;
+    }
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    stream.sendWindow += bytes;
+    if (this.#blocked.has(stream)) this.#pump(stream);
+  }
+
+  #pumpBlocked(): void {
+    for (const stream of [...this.#blocked]) this.#pump(stream);
+  }
+
+  #end(stream: CallStream, trailers: readonly HeaderField[], error: MillraceError | undefined): void {
+    // The answer came before all was sent: the server needs no more of it.
+    if (!stream.isLocalDone && error === undefined) sendReset(this.#output, stream.id, errorCode.noError);
+    this.#forget(stream);
+    stream.listener.onEnd(trailers, error);
+  }
+
+  #forget(stream: CallStream): void {
+    stream.isOver = true;
+    stream.pending = [];
+    this.#streams.delete(stream.id);
+    this.#blocked.delete(stream);
+    if (!this.isStopped) this.#owner.onRoom();
+  }
+}
+
+function isInterim(fields: readonly HeaderField[]): boolean {
+  return fields.some(({ name, value }) => name === ':status' && value.startsWith('1'));
+}

@@ -1,0 +1,15 @@
+/** gRPC over HTTP/2 of our own, for Node. */
+import type { TransportFactory } from '../transport.ts';
+import { ConnectionPool, type GrpcTransportOptions } from './connection-pool.ts';
+import { GrpcCallTransport } from './grpc-calls.ts';
+import { GrpcLinkTransport } from './grpc-links.ts';
+
+export type { GrpcTransportOptions } from './connection-pool.ts';
+
+/** Calls and streams over gRPC: `http://` is HTTP/2 without TLS. Connections that nobody uses do not keep the program alive. */
+export function grpcTransport(options: GrpcTransportOptions = {}): TransportFactory {
+  return (url) => {
+    const pool = new ConnectionPool(url, options);
+    return { url: url.href, calls: new GrpcCallTransport(pool), links: new GrpcLinkTransport(pool) };
+  };
+}
