@@ -24,6 +24,7 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/end-to-end/confined-workers.test.ts': 'packages/millrace/src/private-folder/private-folder.test.ts',
   'tests/end-to-end/connection-limits.test.ts': 'packages/millrace/src/open-connection-limiter.test.ts',
   'tests/end-to-end/decoupled.test.ts': 'packages/router/src/edges/grpc/stream-infer.test.ts',
+  'tests/end-to-end/drill.test.ts': 'packages/millrace/src/cli/drill/drill-verdict.test.ts',
   'tests/end-to-end/empty-repository.test.ts': 'packages/millrace/src/readiness.test.ts',
   'tests/end-to-end/event-streams.test.ts': 'packages/router/src/edges/sse/edge.test.ts',
   'tests/end-to-end/explicit-ensembles.test.ts': 'packages/router/src/life-cycle/explicit/step-order.test.ts',

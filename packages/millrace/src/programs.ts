@@ -32,6 +32,9 @@ export const programs = {
   rowAnalyst: ofWorkerPackage('row-analyst', 'row-analyst'),
 } as const;
 
+/** The models of this repository, where the package was not installed without it. */
+export const bundledModels: string = join(packageFolder, '../../models');
+
 function ofThisPackage(bundled: string, compiled: string): string {
   return bundle === undefined ? join(packageFolder, `dist/${compiled}.js`) : join(bundle, `${bundled}.js`);
 }

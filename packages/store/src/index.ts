@@ -3,6 +3,7 @@ export { LazyJournal } from './journal/lazy-journal.ts';
 export { TableJournal } from './journal/table-journal.ts';
 export * from './journal.ts';
 export { openLazyStore } from './lmdb/lazy-store.ts';
+export { openWriteHold } from './lmdb/hold-writes.ts';
 export * from './lmdb/lmdb-journal.ts';
 export * from './lmdb/lmdb-store.ts';
 export * from './memory/memory-journal.ts';

@@ -1,6 +1,7 @@
 /** Every command with its arguments and flags: the one source of parsing, help and completion. */
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
 import { chaosCommand } from './chaos/chaos-spec.ts';
+import { drillCommand } from './drill/drill-spec.ts';
 import { modelCommands, scanCommand } from './models/model-commands.ts';
 import { streamCommand } from './stream/stream-spec.ts';
 import { streamCommands } from './streams/stream-commands.ts';
@@ -303,6 +304,7 @@ export const commands: readonly CommandSpec[] = [
   streamsCommand,
   inferCommand,
   streamCommand,
+  drillCommand,
   chaosCommand,
   typesCommand,
   versionCommand,

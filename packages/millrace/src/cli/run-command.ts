@@ -101,6 +101,10 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: Co
       const { runStreamCommand } = await import('./stream/stream-command.ts');
       return runStreamCommand(parsed, parts);
     }
+    case 'drill': {
+      const { runDrillCommand } = await import('./drill/drill-command.ts');
+      return runDrillCommand(parsed, parts);
+    }
     case 'chaos': {
       const { runChaosCommandLine } = await import('./chaos/chaos-command.ts');
       return runChaosCommandLine(parsed, parts);

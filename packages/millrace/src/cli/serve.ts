@@ -9,6 +9,7 @@ import type { RunningServer, ServedModelStatus, StartServer } from '../running-s
 import type { RouterRestart } from '../supervisor/messages.ts';
 import { paintOf, type Terminal } from '../terminal.ts';
 import { ConfigReloader } from './config-reloader.ts';
+import { type Deferred, deferred } from './deferred.ts';
 import { exitCodes } from './exit-codes.ts';
 import { LogTeller } from './log-teller.ts';
 import { startFailureText } from './start-failure.ts';
@@ -202,19 +203,6 @@ const exitCodeOf: Readonly<Record<StopSignal, number>> = {
 /** A failure is not a reason to stop where other versions served before keep serving. */
 function isStartFailure({ state, isTolerated }: ServedModelStatus): boolean {
   return state === 'failed' && isTolerated !== true;
-}
-
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-}
-
-function deferred<T>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  const promise = new Promise<T>((fulfil) => {
-    resolve = fulfil;
-  });
-  return { promise, resolve };
 }
 
 function errorOf(error: unknown): Error {

@@ -1,6 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { GrpcCallStatus } from './grpc-status.ts';
+import { askHealth } from './health-check.ts';
 import { ResumingStream, type ResumingStreamOptions, StreamGivenUp } from './resuming-stream.ts';
 
 type Frame = Readonly<Record<string, Record<string, unknown>>>;
@@ -238,4 +239,15 @@ test('a connection on which the stream is not open in time is made again', async
   const { losses } = open({ openMsMax: 1 });
   await call(2);
   expect(losses[0]?.name).toBe('DEADLINE_EXCEEDED');
+});
+
+test('health is what the server says, or the status of the call', async () => {
+  const asked = askHealth(url, 'm', 20_000);
+  const served = await call(1);
+  expect(served.path).toBe('/grpc.health.v1.Health/Check');
+  expect(await served.received(1)).toEqual([{ service: 'm' }]);
+  served.send({ status: 'SERVING' });
+  served.end({ 'grpc-status': '0' });
+  expect(await asked).toEqual({ state: 'SERVING' });
+  expect(await askHealth('http://127.0.0.1:1', 'm', 20_000)).toMatchObject({ status: { name: 'UNAVAILABLE' } });
 });

@@ -5,7 +5,7 @@ import type { OutputJson } from '../../stream-client/stream-frames.ts';
 const textOutput = 'text_output';
 
 /** Undefined: the output is no text. */
-function takeOutputText({ text, token, tensors = [] }: OutputJson): string | undefined {
+export function takeOutputText({ text, token, tensors = [] }: OutputJson): string | undefined {
   if (text !== undefined) return text;
   if (token !== undefined) return token.text ?? '';
   const [element] = tensors.find(({ name }) => name === textOutput)?.data ?? [];
