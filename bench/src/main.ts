@@ -10,6 +10,7 @@ import type { ReportTable, Sample, Scenario } from './scenario.ts';
 import { attacksScenario } from './scenarios/attacks.ts';
 import { batchingScenario } from './scenarios/batching.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
+import { generatorsScenario } from './scenarios/generators.ts';
 import { grpc600kScenario } from './scenarios/grpc-600k.ts';
 import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
 import { grpcNoopScenario } from './scenarios/grpc-noop.ts';
@@ -49,6 +50,7 @@ const scenarios: readonly Scenario[] = [
   dataPlaneScenario,
   saturationScenario,
   batchingScenario,
+  generatorsScenario,
   loadLatencyScenario,
   overloadScenario,
   neighbourLoadScenario,
