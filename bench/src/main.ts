@@ -11,6 +11,7 @@ import { attacksScenario } from './scenarios/attacks.ts';
 import { batchingScenario } from './scenarios/batching.ts';
 import { clientUnaryScenario } from './scenarios/client-unary.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
+import { generatorsScenario } from './scenarios/generators.ts';
 import { grpc600kScenario } from './scenarios/grpc-600k.ts';
 import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
 import { grpcNoopScenario } from './scenarios/grpc-noop.ts';
@@ -51,6 +52,7 @@ const scenarios: readonly Scenario[] = [
   dataPlaneScenario,
   saturationScenario,
   batchingScenario,
+  generatorsScenario,
   loadLatencyScenario,
   overloadScenario,
   neighbourLoadScenario,

@@ -68,6 +68,49 @@ test('between two pieces of a prompt every other sequence takes its step', () =>
   ]);
 });
 
+test('a newcomer delays the others by one piece of its prompt at most, on a simulated clock', () => {
+  const prefillTokensMax = 64;
+  const scheduler = schedulerWith({ prefillTokensMax, rowsMax: 4 });
+  // A token that is read takes 1 ms, alone or in company.
+  let now = 0;
+  let random = 1;
+  const below = (limit: number): number => {
+    random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+    return (random >>> 8) % limit;
+  };
+  const texts = new Map<number, { length: number; readonly end: number; tokenAt: number | undefined }>();
+  let longestMs = 0;
+  let newcomers = 0;
+  for (let id = 0; newcomers < 200 || texts.size > 0; ) {
+    if (newcomers < 200 && texts.size < 12 && below(4) === 0) {
+      newcomers += 1;
+      id += 1;
+      const length = 1 + below(400);
+      texts.set(id, { length, end: length + 1 + below(60), tokenAt: undefined });
+      scheduler.add(id, length);
+    }
+    const step = scheduler.next();
+    if (step === undefined || step.kind === 'drop') continue;
+    now += step.kind === 'prefill' ? step.to - step.from : 1;
+    for (const one of step.kind === 'token' ? step.ids : [step.id]) {
+      const text = texts.get(one);
+      if (text === undefined || !scheduler.isAtEnd(one)) continue;
+      if (text.tokenAt !== undefined) longestMs = Math.max(longestMs, now - text.tokenAt);
+      text.tokenAt = now;
+      if (text.length === text.end) {
+        scheduler.remove(one);
+        texts.delete(one);
+      } else {
+        scheduler.append(one);
+        text.length += 1;
+      }
+    }
+  }
+  // Between two tokens of a text lies one piece, and a step of every other: twelve texts with caches of up to five lengths.
+  expect(longestMs).toBeGreaterThanOrEqual(prefillTokensMax);
+  expect(longestMs).toBeLessThanOrEqual(prefillTokensMax + 2 * 12);
+});
+
 test('sequences with caches of one length share a run, up to rowsMax of them', () => {
   const scheduler = schedulerWith({ rowsMax: 2 });
   const lengths = new Map<number, number>();

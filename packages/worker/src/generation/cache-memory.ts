@@ -27,6 +27,17 @@ interface Block {
   used: number;
 }
 
+/** A call for a copy takes longer than to copy this much. */
+const shortBytesMax = 512;
+
+function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array {
+  return new Uint32Array(buffer, byteOffset, byteLength >>> 2);
+}
+
+function copyWords(source: Uint32Array, from: number, target: Uint32Array, to: number, count: number): void {
+  for (let word = 0; word < count; word++) target[to + word] = source[from + word] as number;
+}
+
 export class CacheMemory {
   readonly #tensors: readonly CacheTensors[];
   /** Of one token, all heads of a tensor. */
@@ -90,10 +101,14 @@ export class CacheMemory {
       const { bytes, tokens } = added[index] as NewTokens;
       const target = block.memory[index] as Uint8Array;
       const size = tensor.headSize * elementBytesOf(tensor);
+      const copied = count * size;
+      const isShort = copied <= shortBytesMax && size % 4 === 0 && bytes.byteOffset % 4 === 0;
+      const [sourceWords, targetWords] = isShort ? [wordsOf(bytes), wordsOf(target)] : [undefined, undefined];
       for (let head = 0; head < tensor.heads; head++) {
         const from = ((sourceRow * tensor.heads + head) * tokens + tokens - count) * size;
         const to = ((row * tensor.heads + head) * cacheTokens + tokensRead) * size;
-        target.set(bytes.subarray(from, from + count * size), to);
+        if (sourceWords === undefined) target.set(bytes.subarray(from, from + copied), to);
+        else copyWords(sourceWords, from / 4, targetWords, to / 4, copied / 4);
       }
     }
   }

@@ -81,9 +81,13 @@ export class DecoderRuns {
     ): void => {
       if (input === undefined) return;
       const columns = dims[1] ?? 1;
-      const values = new Int32Array(dims.length === 0 ? 1 : rows * columns);
-      for (let at = 0; at < values.length; at++) {
-        values[at] = valueAt(texts[Math.floor(at / columns)] as ReadText, at % columns);
+      const count = dims.length === 0 ? 1 : rows * columns;
+      // None is negative: the upper half of 64 bits stays 0.
+      const stride = input.datatype === 'INT32' ? 1 : 2;
+      const values = new Int32Array(count * stride);
+      for (let row = 0, at = 0; at < values.length; row++) {
+        const text = texts[row] as ReadText;
+        for (let column = 0; column < columns; column++, at += stride) values[at] = valueAt(text, column);
       }
       feeds[input.name] = integerTensor(input, values, dims);
     };
@@ -144,7 +148,7 @@ function lastLogits(
 function integerTensor({ datatype }: TokenInput, values: Int32Array, dims: readonly number[]): Tensor {
   return datatype === 'INT32'
     ? new Tensor('int32', values, dims)
-    : new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
+    : new Tensor('int64', new BigInt64Array(values.buffer), dims);
 }
 
 function cacheTensor(cache: CacheTensors, bytes: Uint8Array, dims: readonly number[]): Tensor {

@@ -1,3 +1,4 @@
+export * from '../generation/testing/decode-figures.ts';
 export * from '../generation/testing/small-decoder.ts';
 export * from './model-repository.ts';
 export * from './onnx-graph.ts';
