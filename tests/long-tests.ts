@@ -21,6 +21,7 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
   'tests/end-to-end/cache.test.ts': 'packages/router/src/data-plane/cache/caching-runner.test.ts',
   'tests/end-to-end/cancelled-callers.test.ts': 'tests/contracts/inference-edge/inference-edge.test.ts',
   'tests/end-to-end/client-failures.test.ts': 'packages/client/src/calls/call-runner.test.ts',
+  'tests/end-to-end/client-snippets.test.ts': 'packages/client/src/wrong-use.test.ts',
   'tests/end-to-end/confined-workers.test.ts': 'packages/millrace/src/private-folder/private-folder.test.ts',
   'tests/end-to-end/connection-limits.test.ts': 'packages/millrace/src/open-connection-limiter.test.ts',
   'tests/end-to-end/decoupled.test.ts': 'packages/router/src/edges/grpc/stream-infer.test.ts',
