@@ -170,7 +170,7 @@ async function measuredGaps(
   const longest = async (newcomer: readonly number[] | undefined): Promise<number> => {
     const loop = loopOn(session, decoder);
     let longestMs = 0;
-    let isMeasured = false;
+    let isMeasured: boolean = false;
     const others = Array.from({ length: texts - 1 }, (_, index) => {
       let lastAt: number | undefined;
       return told(loop, [0, 1324, 1325, 259, 400 + index], 60, () => {
