@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grownBytesMin, IdleMemory, type IdleProcess, idleLookMs } from './idle-memory.ts';
+import { grownBytesMin, IdleMemory, type IdleProcess, idleCheckMs } from './idle-memory.ts';
 
 /** A process whose time passes when the test says so. */
 class HeldProcess implements IdleProcess {
@@ -36,8 +36,8 @@ class HeldProcess implements IdleProcess {
   /** The next look, after the process was busy for this part of the time; what was done then. */
   look(utilization: number): readonly string[] {
     this.done.length = 0;
-    this.#nowMs += idleLookMs;
-    this.#busyMs += utilization * idleLookMs;
+    this.#nowMs += idleCheckMs;
+    this.#busyMs += utilization * idleCheckMs;
     this.#memory.look();
     return [...this.done];
   }

@@ -17,7 +17,7 @@ export interface IdleProcess {
 }
 
 /** How often it looks; a router was idle when it was busy for less than a twentieth of the time in between. */
-export const idleLookMs = 5000;
+export const idleCheckMs = 5000;
 const idleUtilizationMax = 0.05;
 /** Less is not worth a collection. */
 export const grownBytesMin: number = 16 * 1024 * 1024;
@@ -42,7 +42,7 @@ export class IdleMemory {
     this.#busyMs = process.busyMs();
   }
 
-  /** To be called every `idleLookMs`. */
+  /** To be called every `idleCheckMs`. */
   look(): void {
     const isIdle = this.#wasIdle();
     if (isIdle && this.#looksLeft > 0) this.#giveBack();

@@ -1,5 +1,5 @@
 import { trimAllocator } from '@millrace/shared-memory';
-import { IdleMemory, idleLookMs } from './idle-memory.ts';
+import { IdleMemory, idleCheckMs } from './idle-memory.ts';
 
 /** For as long as this process runs. Without the `gc` of V8, which the supervisor lets a router have, only the allocator's memory is given back. */
 export function watchIdleMemory(): void {
@@ -14,5 +14,5 @@ export function watchIdleMemory(): void {
     },
     trim: trimAllocator,
   });
-  setInterval(() => memory.look(), idleLookMs).unref();
+  setInterval(() => memory.look(), idleCheckMs).unref();
 }
