@@ -1,6 +1,8 @@
 /** Memory of a process, pages that it shares with others counted in proportion (PSS). Linux only. */
 import { readFileSync } from 'node:fs';
 
-export function pssBytesOf(pid: number): number {
-  return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) * 1024;
+/** `Pss_Anon`: without pages of files, whose share changes when other processes begin or end. */
+export function pssBytesOf(pid: number, part: 'Pss' | 'Pss_Anon' = 'Pss'): number {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  return Number(new RegExp(`^${part}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1]) * 1024;
 }

@@ -15,7 +15,7 @@ const count = 10_000;
 const warmUpCount = 100;
 /** As clients do that keep connections alive; each is pinged once while processor time is measured. */
 const pingSeconds = 20;
-/** The memory has settled when it changed by less than this for so long: an idle router gives memory back within 20 s. */
+/** The memory has settled when what is no file's changed by less than this for so long: an idle router gives memory back within 20 s. */
 const settledBytesMax = 2 * 1024 * 1024;
 const settledMs = 16_000;
 const sampleMs = 1000;
@@ -46,13 +46,13 @@ function contestantOn(repository: string): Contestant {
 }
 
 async function settledBytes(pid: number): Promise<number> {
-  let before = pssBytesOf(pid);
+  let before = pssBytesOf(pid, 'Pss_Anon');
   let unchangedMs = 0;
   for (let sample = 0; sample < settleSamplesMax; sample++) {
     await setTimeout(sampleMs);
-    const now = pssBytesOf(pid);
+    const now = pssBytesOf(pid, 'Pss_Anon');
     unchangedMs = Math.abs(now - before) < settledBytesMax ? unchangedMs + sampleMs : 0;
-    if (unchangedMs >= settledMs) return now;
+    if (unchangedMs >= settledMs) return pssBytesOf(pid);
     if (unchangedMs === 0) before = now;
   }
   throw new Error('the memory of the router does not settle');
