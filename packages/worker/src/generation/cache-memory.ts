@@ -8,6 +8,8 @@ import { type CacheTensors, elementBytesOf } from './decoder-tensors.ts';
 /** The new keys or values of one run: shape rows, heads, tokens, size of a head. */
 export interface NewTokens {
   readonly bytes: Uint8Array;
+  /** The same bytes as words of 32 bits, where they are aligned. */
+  readonly words?: Uint32Array | undefined;
   /** Tokens of a row, of which the last `count` are new. */
   readonly tokens: number;
 }
@@ -22,6 +24,8 @@ interface Block {
   readonly tokens: number;
   /** One for each tensor; the same number of rows in each. */
   memory: readonly Uint8Array[];
+  /** The same memory as words of 32 bits. */
+  words: readonly Uint32Array[];
   /** By row; undefined: free. */
   owners: (SequenceId | undefined)[];
   used: number;
@@ -30,8 +34,9 @@ interface Block {
 /** A call for a copy takes longer than to copy this much. */
 const shortBytesMax = 512;
 
-function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array {
-  return new Uint32Array(buffer, byteOffset, byteLength >>> 2);
+/** Undefined: the bytes are not aligned. */
+export function takeWords({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | undefined {
+  return byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, byteLength >>> 2) : undefined;
 }
 
 function copyWords(source: Uint32Array, from: number, target: Uint32Array, to: number, count: number): void {
@@ -98,17 +103,17 @@ export class CacheMemory {
   ): void {
     const { block, row } = this.#lengthen(id, tokensRead, cacheTokens);
     for (const [index, tensor] of this.#tensors.entries()) {
-      const { bytes, tokens } = added[index] as NewTokens;
+      const { bytes, words, tokens } = added[index] as NewTokens;
       const target = block.memory[index] as Uint8Array;
       const size = tensor.headSize * elementBytesOf(tensor);
       const copied = count * size;
-      const isShort = copied <= shortBytesMax && size % 4 === 0 && bytes.byteOffset % 4 === 0;
-      const [sourceWords, targetWords] = isShort ? [wordsOf(bytes), wordsOf(target)] : [undefined, undefined];
+      const source = copied <= shortBytesMax && size % 4 === 0 ? words : undefined;
+      const targetWords = block.words[index] as Uint32Array;
       for (let head = 0; head < tensor.heads; head++) {
         const from = ((sourceRow * tensor.heads + head) * tokens + tokens - count) * size;
         const to = ((row * tensor.heads + head) * cacheTokens + tokensRead) * size;
-        if (sourceWords === undefined) target.set(bytes.subarray(from, from + copied), to);
-        else copyWords(sourceWords, from / 4, targetWords, to / 4, copied / 4);
+        if (source === undefined) target.set(bytes.subarray(from, from + copied), to);
+        else copyWords(source, from / 4, targetWords, to / 4, copied / 4);
       }
     }
   }
@@ -143,7 +148,7 @@ export class CacheMemory {
   #enter(id: SequenceId, tokens: number): Place {
     let block = this.#blocks.get(tokens);
     if (block === undefined) {
-      block = { tokens, memory: this.#tensors.map(() => new Uint8Array(0)), owners: [], used: 0 };
+      block = { tokens, memory: this.#tensors.map(() => new Uint8Array(0)), words: [], owners: [], used: 0 };
       this.#blocks.set(tokens, block);
     }
     let row = block.owners.indexOf(undefined);
@@ -170,12 +175,13 @@ export class CacheMemory {
   #reserve(block: Block, rows: number): void {
     const rowsNow = block.owners.length;
     if (rows <= rowsNow) return;
-    const rowsNew = Math.max(rows, Math.ceil(rowsNow * 1.5));
+    const rowsNew = Math.max(rows, 2 * rowsNow);
     block.memory = block.memory.map((memory, index) => {
       const grown = new Uint8Array(rowsNew * block.tokens * (this.#tokenBytes[index] as number));
       grown.set(memory);
       return grown;
     });
+    block.words = block.memory.map((memory) => new Uint32Array(memory.buffer, 0, memory.length >>> 2));
     while (block.owners.length < rowsNew) block.owners.push(undefined);
   }
 
