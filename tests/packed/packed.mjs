@@ -62,13 +62,13 @@ export async function checkInstalled(root, tarballs, check) {
     const version = tarballs.find(({ name }) => name === 'millrace')?.version;
     check(`millrace version prints ${version}`, printed.startsWith(`millrace ${version} `));
     copyFileSync(join(root, 'tests/models/mlp/1/model.onnx'), join(folder, 'some.onnx'));
-    await checkServer(folder, check);
+    await checkServer(root, folder, check);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function checkServer(folder, check) {
+async function checkServer(root, folder, check) {
   const server = spawn(
     join(folder, 'node_modules/.bin/millrace'),
     ['serve', 'some.onnx', '--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'],
@@ -95,6 +95,42 @@ async function checkServer(folder, check) {
   });
   const answer = await response.json();
   check('the model answers', response.status === 200 && answer.outputs[0].shape.at(-1) === 10);
+  checkClient(root, folder, url, check);
   server.kill('SIGTERM');
   check('SIGTERM ends it with 0', (await exit) === 0);
+}
+
+/** The installed client: in Node, as a browser would load it, and for the compiler with both ways to resolve packages. */
+function checkClient(root, folder, url, check) {
+  const program = `
+import { createClient } from '@millrace/client';
+const client = createClient('${url}');
+const { outputs } = await client.infer('some', { input: { shape: [1, 64], data: new Float32Array(64).fill(0.5) } });
+console.log(Object.values(outputs)[0].shape.join());
+`;
+  writeFileSync(join(folder, 'call.mjs'), program);
+  const printed = execFileSync(process.execPath, ['call.mjs'], { cwd: folder, encoding: 'utf8' });
+  check('the installed client calls it', printed === '1,10\n');
+  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/@millrace/client/package.json'), 'utf8'));
+  const page = readFileSync(join(folder, 'node_modules/@millrace/client', manifest.exports['.'].default), 'utf8');
+  check('its entry for browsers is another one', !page.includes('grpc') && page.includes('createClient'));
+  writeFileSync(join(folder, 'typed.mts'), program);
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  for (const [module, resolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ]) {
+    const options = ['--noEmit', '--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', ''];
+    const how = ['--module', module, '--moduleResolution', resolution, '--ignoreConfig'];
+    let problems = '';
+    try {
+      execFileSync(process.execPath, [tsc, ...options, ...how, join(folder, 'typed.mts')], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+    } catch (error) {
+      problems = error.stdout;
+    }
+    check(`its types resolve with ${resolution} ${problems}`.trim(), problems === '');
+  }
 }
