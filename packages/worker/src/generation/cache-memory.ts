@@ -35,7 +35,7 @@ interface Block {
 const shortBytesMax = 512;
 
 /** Undefined: the bytes are not aligned. */
-export function takeWords({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | undefined {
+export function takeFourByteElements({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | undefined {
   return byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, byteLength >>> 2) : undefined;
 }
 

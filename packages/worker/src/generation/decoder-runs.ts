@@ -3,7 +3,7 @@
 import type { PrefillStep, SequenceId, TokenStep } from '@millrace/generation';
 import { numberFromFp16 } from '@millrace/protocol';
 import { type InferenceSession, Tensor } from '../onnxruntime/onnxruntime.ts';
-import { type CacheMemory, type NewTokens, takeWords } from './cache-memory.ts';
+import { type CacheMemory, type NewTokens, takeFourByteElements } from './cache-memory.ts';
 import { type CacheTensors, type DecoderTensors, elementBytesOf, type TokenInput } from './decoder-tensors.ts';
 
 /** The logits of the last token of every row. */
@@ -117,7 +117,7 @@ export class DecoderRuns {
       const { data, dims } = outputs[output] as Tensor;
       const { buffer, byteOffset, byteLength } = data as Float32Array | Uint16Array;
       const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-      return { bytes, words: takeWords(bytes), tokens: dims[2] as number };
+      return { bytes, words: takeFourByteElements(bytes), tokens: dims[2] as number };
     });
     for (const [row, { id, tokensRead }] of texts.entries()) {
       memory.append(id, tokensRead, count, cacheTokensFor(tokensRead + count), added, row);
