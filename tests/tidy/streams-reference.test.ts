@@ -1,7 +1,7 @@
 /** Holds docs/reference/streams.md to the code: every example is read or written, every field and limit is there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InferenceError, JsonWriter, type StreamServerFrame } from '@millrace/protocol';
+import { encodeBytesElements, InferenceError, JsonWriter, type StreamServerFrame } from '@millrace/protocol';
 import {
   defaultStreamFrameLimits,
   doAtOnce,
@@ -35,7 +35,16 @@ const token: StreamServerFrame = {
   kind: 'output',
   sequence: 1,
   inputSequence: 1,
-  payload: { kind: 'token', id: 257, text: ' upon' },
+  payload: {
+    kind: 'tensors',
+    tensors: [
+      { name: 'text_output', datatype: 'BYTES', shape: [1], data: encodeBytesElements([' there']) },
+      { name: 'token', datatype: 'INT64', shape: [1], data: new Uint8Array(BigInt64Array.of(414n).buffer) },
+      { name: 'finish_reason', datatype: 'BYTES', shape: [1], data: encodeBytesElements(['']) },
+      { name: 'prompt_tokens', datatype: 'INT32', shape: [1], data: new Uint8Array(Int32Array.of(5).buffer) },
+      { name: 'output_tokens', datatype: 'INT32', shape: [1], data: new Uint8Array(Int32Array.of(1).buffer) },
+    ],
+  },
   endOfOutput: false,
 };
 const data = new Uint8Array(new Float32Array([0.25, 0.75]).buffer);
