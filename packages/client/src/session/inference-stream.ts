@@ -65,6 +65,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   #waiting: (() => void)[] = [];
   #isRunning: boolean = false;
   readonly #forget: () => void;
+  #stopListening: (() => void) | undefined = undefined;
   /** Inputs are encoded one after the other: some have to be read first. */
   #encoding: Promise<void> = Promise.resolve();
 
@@ -182,7 +183,10 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
       );
     };
     if (signal.aborted) cancel();
-    else signal.addEventListener('abort', cancel, { once: true });
+    else {
+      signal.addEventListener('abort', cancel, { once: true });
+      this.#stopListening = () => signal.removeEventListener('abort', cancel);
+    }
   }
 
   #throwEnding(): never {
@@ -310,7 +314,10 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   #schedule(): void {
     const { clock } = this.#environment;
     const atMs = this.#session.nextTimeMs;
-    if (this.#session.isOver) this.#forget();
+    if (this.#session.isOver) {
+      this.#forget();
+      this.#stopListening?.();
+    }
     if (atMs === this.#timerAtMs) return;
     // A timer that fires early sets the next one: silence moves with every frame, and timers need not.
     if (atMs > this.#timerAtMs && atMs !== Number.POSITIVE_INFINITY) return;

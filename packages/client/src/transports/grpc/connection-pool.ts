@@ -32,6 +32,8 @@ interface WaitingCall {
   fail(): void;
 }
 
+/** Calls that wait until a connection has room. */
+const waitingMax = 10_000;
 /** Streams on one connection, fewer than servers allow, so that what is lost with it is bounded. */
 const callsPerConnectionMax = 1000;
 
@@ -67,6 +69,9 @@ export class ConnectionPool {
     const fields = this.#fieldsOf(path, context);
     const connection = this.#takeConnection();
     if (connection !== undefined) return new BegunCall(connection, connection.begin(fields, body, isWhole, listener));
+    if (this.#waiting.length >= waitingMax) {
+      throw unreachable(`${waitingMax} calls wait for a connection to ${this.#authority} already`, false);
+    }
     const call = new QueuedCall(fields, body, isWhole, listener);
     this.#waiting.push(call);
     return call;
@@ -114,6 +119,12 @@ export class ConnectionPool {
       mustBeField(name, value);
       fields.push([name, value]);
     }
+    const characters = fields.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+    if (characters > fieldCharactersMax) {
+      throw new TypeError(
+        `the header fields of a call have ${characters} characters; at most ${fieldCharactersMax} fit into its frame`,
+      );
+    }
     return fields;
   }
 }
@@ -124,15 +135,15 @@ function timeoutText(timeoutMs: number): string {
   return ms < 1e8 ? `${ms}m` : `${Math.min(99_999_999, Math.ceil(ms / 1000))}S`;
 }
 
-/** Fits into one HEADERS frame together with the others. */
+/** Of all fields of a call together: they are sent in one frame, and every server takes 16,384 bytes. */
 const fieldCharactersMax = 8192;
 
 function mustBeField(name: string, value: string): void {
   const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name);
-  const isValue = /^[\t\x20-\x7e]*$/.test(value) && value.length <= fieldCharactersMax;
+  const isValue = /^[\t\x20-\x7e]*$/.test(value);
   if (isName && isValue) return;
   throw new TypeError(
-    `the header field ${JSON.stringify(name)} cannot be sent: its name must be a lower-case token, its value at most ${fieldCharactersMax} characters of ASCII`,
+    `the header field ${JSON.stringify(name)} cannot be sent: its name must be a lower-case token, its value of ASCII without control characters`,
   );
 }
 

@@ -43,6 +43,14 @@ const frameBytesReceivedMax = 65_536;
 /** Frames are no larger than this even if the server accepts more. */
 const frameBytesSentMax = 65_536;
 
+/** What a frame of a type has at least. */
+const payloadBytesMin: Readonly<Record<number, number>> = {
+  [frameType.rstStream]: 4,
+  [frameType.ping]: 8,
+  [frameType.goaway]: 8,
+  [frameType.windowUpdate]: 4,
+};
+
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 export interface ConnectionOwner {
@@ -274,6 +282,10 @@ export class Http2ClientConnection implements FrameSink {
   }
 
   onFrame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
+    if (end - start < (payloadBytesMin[type] ?? 0)) {
+      this.fail(errorCode.frameSizeError, `a frame of type ${type} has ${end - start} bytes`);
+      return;
+    }
     switch (type) {
       case frameType.headers:
         this.#onHeaders(flags, streamId, bytes, start, end);
