@@ -113,6 +113,24 @@ function neverWakes(real: Host): Host {
   return { ...real, clock: { ...real.clock, alarm: () => () => {} } };
 }
 
+/** The journal is not told when a client comes back: the next process counts the time since one before it left. */
+function notesNoReturn(real: Host): Host {
+  return {
+    ...real,
+    journal: {
+      ...real.journal,
+      takeOver: async (stream, owner, options) => {
+        const log = await real.journal.takeOver(stream, owner, options);
+        if (log === undefined) return undefined;
+        const noteIdle: typeof log.noteIdle = async (idle) => {
+          if (idle !== undefined) await log.noteIdle(idle);
+        };
+        return Object.create(log, { noteIdle: { value: noteIdle } });
+      },
+    },
+  };
+}
+
 /** Whoever knows the id of a stream gets it. */
 function knowsNoPrincipals(real: ShellSeams['streamGateway']): ShellSeams['streamGateway'] {
   return {
@@ -170,6 +188,7 @@ export const streamHostBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<st
   ['a stream host that trusts any files', { seams: { streamHost: trustsAnyFiles } }],
   ['a stream host that forgets the state of its models', { seams: { streamHost: forgetsState } }],
   ['a stream host that is never woken', { seams: { streamHost: neverWakes } }],
+  ['a stream host that does not note the return of a client', { seams: { streamHost: notesNoReturn } }],
   ['a stream host that knows no principals', { seams: { streamGateway: knowsNoPrincipals } }],
   ['a stream host that does not hear of lost links', { seams: { streamGateway: hearsNoLostLinks } }],
   ['a stream host that accepts inputs too early', { seams: { streamGateway: acceptsTooEarly } }],

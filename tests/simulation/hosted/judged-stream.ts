@@ -61,13 +61,15 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #expiresAtMs = Number.POSITIVE_INFINITY;
   /** Of its last owner. */
   #epoch = 0;
-  /** Links that are open by their process, and when there was last one. */
+  /** Links that are open by their process. */
   readonly #links = new Map<object, number>();
-  #linkedAtMs = 0;
+  /** Of these, the links that were told `opened`, and when there was last one, or the stream was made. */
+  readonly #joined = new Map<object, number>();
+  #joinedAtMs = Number.POSITIVE_INFINITY;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   #isGivenUp: boolean = false;
-  #takenOverAtMs = Number.POSITIVE_INFINITY;
-  readonly #replaced = new WeakSet<object>();
+  /** Processes that were replaced, and their last epoch of it. */
+  readonly #replaced = new WeakMap<object, number>();
   /** A process with several of its links hangs: one of them may still be closed by the next. */
   #hasLostSeveral: boolean = false;
   /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
@@ -162,9 +164,8 @@ export class JudgedStream implements StreamScript, LogWatcher {
       case 'stream-expired':
         return (
           (this.hasExpired && this.#mayTakeLong) ||
-          // A client that left while the stream was being opened was never attached to it.
-          (this.#links.size === 0 &&
-            nowMs >= Math.min(this.#linkedAtMs, this.#takenOverAtMs) + resumeWindowMs - timerMs)
+          // Restarts may prolong the window. A client that was never told `opened` does not count.
+          (this.#joined.size === 0 && nowMs >= this.#joinedAtMs + resumeWindowMs - timerMs)
         );
       default:
         return false;
@@ -172,7 +173,8 @@ export class JudgedStream implements StreamScript, LogWatcher {
   }
 
   failed(): void {
-    this.#isGivenUp = true;
+    // Nobody comes after a log that has expired: its owner had the resume window to write the end.
+    if (this.#wallMs < this.#expiresAtMs + this.#weather.settings.resumeWindowMs) this.#isGivenUp = true;
   }
 
   /** Nobody may be left who writes its end: a later process or client does, or it ends with its log. */
@@ -184,7 +186,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
     claim(epoch > this.#epoch, `${this.plan.id} is taken over at epoch ${epoch}, after ${this.#epoch}`);
     this.#epoch = epoch;
     this.#isGivenUp = false;
-    this.#takenOverAtMs = this.#world.nowMs;
+    // The owner from here on does not know of clients that a process before it still has.
+    for (const host of this.#joined.keys()) if (this.#isSuperseded(host)) this.#part(host);
+    if (last === 0) this.#joinedAtMs = this.#world.nowMs;
     const first = last - entries.length + 1;
     const { lastNumber } = this.referee;
     claim(last >= lastNumber, `${this.plan.id} is found with ${last} entries, and ${lastNumber} are durable`);
@@ -242,21 +246,40 @@ export class JudgedStream implements StreamScript, LogWatcher {
     const links = this.#links.get(host);
     if (links === undefined) return;
     if (links > 1) this.#links.set(host, links - 1);
-    else this.#leave(host);
+    else this.#links.delete(host);
   }
 
-  /** The process is replaced: the next one counts the time without a client from when it has restored the stream. */
+  /** A link is told that the stream is open: now there is a client. */
+  joined(host: object): void {
+    if (!this.#isSuperseded(host)) this.#joined.set(host, (this.#joined.get(host) ?? 0) + 1);
+  }
+
+  /** A link that was told so is no more. */
+  parted(host: object): void {
+    const joined = this.#joined.get(host);
+    if (joined === undefined) return;
+    if (joined > 1) this.#joined.set(host, joined - 1);
+    else this.#part(host);
+  }
+
+  /** The process is replaced. */
   lost(host: object): void {
     const { resumeWindowMs } = this.#weather.settings;
     const sinceLifeMs = this.#wallMs - this.#expiresAtMs;
     if (sinceLifeMs > -replacementMsMax && sinceLifeMs < resumeWindowMs) this.#mayHaveVanished = true;
     if ((this.#links.get(host) ?? 0) > 1) this.#hasLostSeveral = true;
-    this.#replaced.add(host);
-    this.#leave(host);
+    this.#replaced.set(host, this.#epoch);
+    this.#links.delete(host);
   }
 
-  #leave(host: object): void {
-    if (this.#links.delete(host)) this.#linkedAtMs = this.#world.nowMs;
+  /** It was replaced, and the next process has taken the stream over. */
+  #isSuperseded(host: object): boolean {
+    return this.#epoch > (this.#replaced.get(host) ?? Number.POSITIVE_INFINITY);
+  }
+
+  #part(host: object): void {
+    this.#joined.delete(host);
+    this.#joinedAtMs = this.#world.nowMs;
   }
 
   /** What the host sends to a link, as clients and the referee read it. */

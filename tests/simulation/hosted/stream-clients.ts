@@ -118,6 +118,7 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
   #host: ReachableHost | undefined;
   #link: AttachedLink | undefined;
   #isLinked: boolean = false;
+  #hasJoined: boolean = false;
 
   constructor(parts: StreamClientsParts) {
     this.#parts = parts;
@@ -155,6 +156,7 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
           );
           world.judge(() => {
             const read = stream.frameFrom(frame);
+            if (frame.kind === 'opened') this.#join(host);
             referee.checkSent(connection.id, read);
             connection.toClient(read);
           });
@@ -201,8 +203,18 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
     if (this.#host?.process.isDead === false) this.#link?.detach();
   }
 
+  #join(host: ReachableHost): void {
+    if (!this.#isLinked || this.#hasJoined) return;
+    this.#hasJoined = true;
+    this.#parts.stream.joined(host);
+  }
+
   #unlink(): void {
-    if (this.#isLinked && this.#host !== undefined) this.#parts.stream.unlinked(this.#host);
+    const { stream } = this.#parts;
+    if (this.#isLinked && this.#host !== undefined) {
+      stream.unlinked(this.#host);
+      if (this.#hasJoined) stream.parted(this.#host);
+    }
     this.#isLinked = false;
   }
 
