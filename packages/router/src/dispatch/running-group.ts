@@ -174,13 +174,15 @@ export class RunningGroup implements OpenWorkerGroup, RunningModels {
     this.#tell({ kind: 'load-failed', worker, model, reason, isFinal, jitter: this.#parts.random() });
   }
 
-  filesChanged({ worker, position }: OpenWorker, { key: model }: ServedModel, reason: string): void {
-    const { placements } = this.#mustKnow(model);
+  filesChanged({ worker, position }: OpenWorker, changed: ServedModel, reason: string): void {
+    const { key: model } = changed;
+    const { placements, listener } = this.#mustKnow(model);
     const priorityMaxAt = (at: number): number => takePlacementAt(placements, at)?.priorityMax ?? Infinity;
     const lesser = this.#keeper.workers
       .map((other) => other.position)
       .filter((other) => priorityMaxAt(other) < priorityMaxAt(position));
     this.#tell({ kind: 'load-failed', worker, model, reason, isFinal: false, lesser, jitter: this.#parts.random() });
+    listener.filesChanged?.(changed);
   }
 
   exited(

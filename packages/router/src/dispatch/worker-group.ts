@@ -57,4 +57,6 @@ export interface GroupListener {
   loadMeasured?(model: ServedModel, processorMs: number): void;
   /** A worker that other models share ended while it loaded the model or ran a batch of it. */
   workerEndedIn?(model: ServedModel, end: WorkerEnd): void;
+  /** A load found other files than those that were read. */
+  filesChanged?(model: ServedModel): void;
 }

@@ -12,7 +12,7 @@ import type { RevisionLoaderParts } from './revisions/revision-loader.ts';
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
 export interface ModelLibraryParts
-  extends Omit<RevisionLoaderParts, 'move'>,
+  extends Omit<RevisionLoaderParts, 'move' | 'onFilesChanged'>,
     Omit<LibraryContentsParts, 'loader' | 'isRetried' | 'isPinned'>,
     OverrideFilesOptions {
   /** Model repositories and single files, for messages. */

@@ -48,7 +48,14 @@ export class ModelLibrary implements ModelControl {
       onUnserved: (name, versions) => unserved.noteVersions(name, versions),
     });
     this.#pins = new Pins(parts.store);
-    this.#loader = new RevisionLoader({ ...parts, move: (context) => this.#contents.move(context) });
+    this.#loader = new RevisionLoader({
+      ...parts,
+      move: (context) => this.#contents.move(context),
+      // In poll mode the watch finds them, in explicit mode whoever loads the model again.
+      onFilesChanged: (model) => {
+        if (control.mode === 'none') this.#follower.readAgain(model);
+      },
+    });
     this.#contents = new LibraryContents({
       ...parts,
       loader: this.#loader,

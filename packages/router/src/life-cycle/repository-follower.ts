@@ -35,6 +35,9 @@ export class RepositoryFollower {
   readonly #watch: RepositoryWatch;
   /** By model: why it could not be read, or not wholly. */
   readonly #reasons = new Map<string, string>();
+  /** Models that are read again when their files have stopped changing. */
+  readonly #again = new Set<string>();
+  #isStopped: boolean = false;
 
   constructor(parts: RepositoryFollowerParts) {
     this.#parts = parts;
@@ -59,7 +62,38 @@ export class RepositoryFollower {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#watch.stop();
+  }
+
+  /** For the mode `none`: the files of a model were found changed when it had to be loaded. Others are left as they are. */
+  readAgain(name: string): void {
+    if (this.#again.has(name)) return;
+    this.#again.add(name);
+    void this.#readSettled(name, undefined);
+  }
+
+  /** `before`: the state of its files `settleMs` ago. What cannot be read leaves what was read before; the next load asks again. */
+  async #readSettled(name: string, before: string | undefined): Promise<void> {
+    const { clock, contents, control, listener, onRead, paths, reader, source } = this.#parts;
+    if (this.#isStopped) return;
+    try {
+      const location = (await reader.find()).locations.find((found) => found.name === name);
+      const state = location && (await source.fingerprintOf(location)).text;
+      if (location !== undefined && state !== before) {
+        clock.alarm(control.settleMs, () => void this.#readSettled(name, state));
+        return;
+      }
+      if (location !== undefined) {
+        const { failures, read } = await reader.read(location);
+        contents.put(name, failures, read);
+        onRead(failures);
+        contents.apply();
+      }
+    } catch (error) {
+      listener.repositoryWarned({ source: paths.join(', '), message: uncheckedMessage(error) });
+    }
+    this.#again.delete(name);
   }
 
   /** Applies changes that have settled. Whatever happens, served versions continue to serve. */
@@ -75,8 +109,7 @@ export class RepositoryFollower {
       if (changes.changed.length > 0 || changes.removed.length > 0) contents.apply();
       if (changes.isUnsettled) this.#watch.checkWithin(control.settleMs);
     } catch (error) {
-      const message = `could not be checked for changes: ${error instanceof Error ? error.message : String(error)}`;
-      listener.repositoryWarned({ source: paths.join(', '), message });
+      listener.repositoryWarned({ source: paths.join(', '), message: uncheckedMessage(error) });
     }
   }
 
@@ -106,4 +139,8 @@ export class RepositoryFollower {
     this.#parts.contents.put(name, failures, read);
     onRead(failures);
   }
+}
+
+function uncheckedMessage(error: unknown): string {
+  return `could not be checked for changes: ${error instanceof Error ? error.message : String(error)}`;
 }

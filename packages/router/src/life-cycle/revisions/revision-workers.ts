@@ -22,6 +22,8 @@ export interface RevisionWorkersParts {
   readonly listener: Pick<RevisionListener, 'loadStarted'>;
   readonly loop: KeeperLoop;
   readonly sharing: ModelSharing;
+  /** A load found other files than those that were read. */
+  readonly onFilesChanged: (model: string) => void;
 }
 
 export class RevisionWorkers {
@@ -35,7 +37,7 @@ export class RevisionWorkers {
 
   /** `attempt` counts from 1 the loads of this revision that have not succeeded. */
   load(revision: Revision, attempt: number): void {
-    const { fleet, lanes, listener, sharing } = this.#parts;
+    const { fleet, lanes, listener, sharing, onFilesChanged } = this.#parts;
     const { name, lane, workers } = revision.plan;
     listener.loadStarted(name);
     if (revision.loads.length === 0) {
@@ -52,6 +54,7 @@ export class RevisionWorkers {
       listener: {
         loadMeasured: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
         workerEndedIn: (_model, end) => sharing.noteWorkerEnded(revision, end),
+        filesChanged: ({ view }) => onFilesChanged(view.name),
         modelServable: (model) => this.#servable(revision, model),
         modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
         settled: () => this.#settled(revision),

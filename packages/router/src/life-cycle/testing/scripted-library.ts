@@ -50,6 +50,7 @@ export class ScriptedLibrary {
       fleet,
       sharing: undefined,
       move: (context) => this.contents.move(context),
+      onFilesChanged: () => {},
       clock,
       random,
       measure: () => 1000,
