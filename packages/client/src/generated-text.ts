@@ -30,6 +30,8 @@ export function generationParameters(options: GenerateOptions): JsonObject {
 export interface TextPiece {
   readonly text: string;
   readonly token: number | undefined;
+  /** Of the last piece: why the text ended, as the model says it (`stop`, `length`). */
+  readonly finishReason: string | undefined;
   /** For `position`. */
   readonly sequence: number;
 }
@@ -63,14 +65,24 @@ export class GeneratedText implements AsyncIterable<TextPiece> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TextPiece, undefined> {
     for await (const output of this.#stream) {
-      yield { text: textOf(output), token: output.token, sequence: output.sequence };
+      const { sequence, tensors } = output;
+      // What only says that there is no more has no text of its own.
+      if (output.text === undefined && Object.keys(tensors).length === 0) continue;
+      const finishReason = tensors.finish_reason?.texts?.[0];
+      yield { text: textOf(output), token: tokenOf(output), finishReason: finishReason || undefined, sequence };
     }
   }
 }
 
-/** A pipeline may answer with a tensor of text instead of tokens. */
+/** A pipeline may answer with one tensor of text, whatever its name. */
 function textOf({ text, tensors }: StreamedOutput): string {
   if (text !== undefined) return text;
-  const [only] = Object.values(tensors).filter(({ datatype }) => datatype === 'BYTES');
-  return only === undefined ? '' : (only.texts as readonly string[]).join('');
+  const [first] = Object.values(tensors).filter(({ datatype }) => datatype === 'BYTES');
+  const given = tensors.text_output ?? first;
+  return given === undefined ? '' : (given.texts as readonly string[]).join('');
+}
+
+function tokenOf({ token, tensors }: StreamedOutput): number | undefined {
+  const [id] = token === undefined ? (tensors.token?.data ?? []) : [token];
+  return typeof id === 'bigint' || typeof id === 'number' ? Number(id) : undefined;
 }

@@ -66,3 +66,11 @@ test.each([
   expect(() => new TextTokenizer(json)).toThrow(ModelFileError);
   expect(() => new TextTokenizer(json)).toThrow(message);
 });
+
+test('a text that cannot have as few tokens as the model takes is refused before its tokens are looked for', () => {
+  // The longest token of the storyteller has 12 characters.
+  expect(() => storyteller.encode('a'.repeat(121), false, 10)).toThrow(
+    'the text has 121 characters, and the model takes 10 tokens of at most 12 characters; send a shorter text',
+  );
+  expect(storyteller.encode('a'.repeat(120), false, 10).length).toBeGreaterThan(10);
+});

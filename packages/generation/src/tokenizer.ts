@@ -16,6 +16,8 @@ export class TextTokenizer implements TokenTexts {
   readonly #library: Tokenizer;
   readonly #specialIds: ReadonlySet<number>;
   readonly #charactersMax: number;
+  /** Characters of the longest token. */
+  readonly #longestToken: number;
 
   constructor(json: string, charactersMax = textCharactersMax) {
     const fields = parseJsonFile(file, json);
@@ -30,8 +32,13 @@ export class TextTokenizer implements TokenTexts {
     const added = [...this.#library.get_added_tokens_decoder().values()];
     this.#specialIds = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     let highestId = -1;
-    for (const id of this.#library.get_vocab().values()) highestId = Math.max(highestId, id);
+    let longest = 1;
+    for (const [token, id] of this.#library.get_vocab()) {
+      highestId = Math.max(highestId, id);
+      longest = Math.max(longest, token.length);
+    }
     this.vocabularySize = highestId + 1;
+    this.#longestToken = longest;
   }
 
   /**
@@ -39,8 +46,16 @@ export class TextTokenizer implements TokenTexts {
    *
    * @param isFramed with the tokens that the tokenizer puts around a text, such as one for its beginning; a chat template writes them
    * itself
+   * @param tokensMax of the model: a text that cannot have so few is refused before its tokens are looked for, which takes long and
+   * would delay the texts beside it. One that consists mostly of characters that the tokenizer leaves out, such as spaces, is refused too.
    */
-  encode(text: string, isFramed: boolean): readonly number[] {
+  encode(text: string, isFramed: boolean, tokensMax: number = Number.POSITIVE_INFINITY): readonly number[] {
+    if (text.length > tokensMax * this.#longestToken) {
+      throw new InferenceError(
+        'request-too-large',
+        `the text has ${text.length} characters, and the model takes ${tokensMax} tokens of at most ${this.#longestToken} characters; send a shorter text`,
+      );
+    }
     if (text.length > this.#charactersMax) {
       throw new InferenceError(
         'request-too-large',

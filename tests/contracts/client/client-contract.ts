@@ -2,7 +2,7 @@
 
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Client, createClient, MillraceError, type TransportFactory } from '@millrace/client';
+import { type Client, createClient, MillraceError, type TextPiece, type TransportFactory } from '@millrace/client';
 import { ModelRepository, writeStorytellerFolder } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
@@ -226,14 +226,12 @@ export function clientContract(name: string, transport: () => TransportFactory):
         const options = { maxTokens: 12, seed: 7, temperature: 0.8 };
         const whole = await open().generate('story', 'Once upon a time', options).text();
         expect(whole.length).toBeGreaterThan(0);
-        let pieces = 0;
-        let text = '';
-        for await (const piece of open().generate('story', 'Once upon a time', options)) {
-          pieces += 1;
-          text += piece.text;
-        }
-        expect(text).toBe(whole);
-        expect(pieces).toBeGreaterThanOrEqual(12);
+        const pieces: TextPiece[] = [];
+        for await (const piece of open().generate('story', 'Once upon a time', options)) pieces.push(piece);
+        expect(pieces.map(({ text }) => text).join('')).toBe(whole);
+        expect(pieces.map(({ token }) => typeof token)).toEqual(Array.from({ length: 12 }, () => 'number'));
+        expect(pieces.map(({ finishReason }) => finishReason).filter(Boolean)).toEqual(['length']);
+        expect(pieces.at(-1)?.finishReason).toBe('length');
       });
     });
   });

@@ -68,7 +68,8 @@ export class GeneratorSession implements Session {
     const { vocabularySize, defaults } = description;
     const data = (name: string): Uint8Array | undefined =>
       inputs.find(({ index }) => this.#spec.inputs[index]?.name === name)?.data;
-    const prompt = tokenizer.encode(textFrom('text_input', data('text_input') ?? new Uint8Array(0)), true);
+    const text = textFrom('text_input', data('text_input') ?? new Uint8Array(0));
+    const prompt = tokenizer.encode(text, true, contextTokensMax);
     if (prompt.length === 0) {
       throw new InferenceError('invalid-request', 'text_input has no tokens; send a text that is not empty');
     }

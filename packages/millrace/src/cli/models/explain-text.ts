@@ -47,8 +47,11 @@ function ofQueue(name: string, { version, view, policy }: ModelVersionDefinition
   const rowsMax = rowsMaxOf(view);
   const { sharing } = view;
   if (sharing === undefined) {
-    const isShared = policy.rowsMax > 1;
-    const reason = 'a pipeline has no graph: its max_batch_size and its own code decide';
+    const isGenerator = view.isGenerator === true;
+    const isShared = isGenerator || policy.rowsMax > 1;
+    const reason = isGenerator
+      ? 'a generator: texts join and leave its runs at every token; its load finds out whether that keeps their bits'
+      : 'a pipeline has no graph: its max_batch_size and its own code decide';
     return { cells: [name, version, `${rowsMax}`, yesOrNo(isShared), '-', '-'], reason, advice: '' };
   }
   const { verdict, sharesRuns, reason, advice, isGuessed } = sharing;

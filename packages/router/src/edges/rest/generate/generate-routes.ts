@@ -1,5 +1,5 @@
 /** Triton's generate extension: `/generate` for one answer, `/generate_stream` for answers as server-sent events. */
-import type { HttpRequest, HttpResponse } from '@millrace/http';
+import { BodyTooLarge, type HttpRequest, type HttpResponse } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
 import * as z from 'zod';
 import type { InferRequest } from '../../../data-plane/infer.ts';
@@ -72,10 +72,24 @@ async function requestFrom(
   const caller = callers.callerOf(headers, peer);
   const timeoutMs = timeoutMsFromField(headers.get(timeoutField));
   const { keysMax, nameBytesMax: keyBytesMax, jsonHeadBytesMax: headBytesMax } = config;
-  const bytes = await body.readAll(Math.min(headBytesMax, config.bodyBytesMax));
+  const bytes = await wholeBody(body, headBytesMax, config.bodyBytesMax);
   const limits = { keysMax, keyBytesMax, headBytesMax };
   const deadlineAfter = (ms: number | undefined): number => dataPlane.deadlineAfter(ms);
   return decodeGenerateRequest({ view, model, version, caller, timeoutMs, deadlineAfter, limits }, bytes);
+}
+
+/** The object is read at once, like the JSON before binary tensors, and has its limit. */
+async function wholeBody(body: HttpRequest['body'], headBytesMax: number, bodyBytesMax: number): Promise<Uint8Array> {
+  try {
+    return await body.readAll(Math.min(headBytesMax, bodyBytesMax));
+  } catch (error) {
+    if (!(error instanceof BodyTooLarge) || bodyBytesMax < headBytesMax) throw error;
+    throw new InferenceError(
+      'request-too-large',
+      `${error.message}; send a smaller one, or raise http.jsonHeadBytesMax`,
+      { cause: error },
+    );
+  }
 }
 
 /** The status follows from the first answer. */
