@@ -16,6 +16,9 @@ import { tensorsFromJson } from './json-inputs.ts';
 const rawType = 'application/octet-stream';
 const knownTypes = 'application/json, application/octet-stream, text/plain, image/* or audio/*';
 
+/** Of `metadata["content-type"]`. */
+const contentTypeCharactersMax = 256;
+
 /** `view` is asked for only where the model decides what the payload means. Throws an `InferenceError`. */
 export function typedPayloadFrom(written: string, bytes: Uint8Array, view: () => ModelView): StreamPayload {
   const { type, parameters } = contentTypeFrom(written);
@@ -48,6 +51,11 @@ interface ContentType {
 }
 
 function contentTypeFrom(written: string): ContentType {
+  if (written.length > contentTypeCharactersMax) {
+    throw invalid(
+      `metadata["content-type"] has ${written.length} characters, more than the ${contentTypeCharactersMax} allowed`,
+    );
+  }
   const [type = '', ...rest] = written.split(';');
   const parameters = new Map<string, string>();
   for (const part of rest) {

@@ -3,12 +3,10 @@ import { bidi, type RequestStream, type RpcService, type StreamCall, type UnaryC
 import {
   file_realtime_inference_inference,
   type InferenceRequest,
-  InferenceRequestSchema,
   type InferenceResponse,
   InferenceResponseSchema,
   InferenceService,
 } from '../../../proto/generated/realtime/inference/inference_pb.ts';
-import { defaultStreamFrameLimits } from '../../streams/frame-limits.ts';
 import type { AddedService } from '../added-service.ts';
 import { codecOf } from '../message-codec.ts';
 import { Predict } from './predict.ts';
@@ -20,6 +18,7 @@ import {
   versionNameOf,
   withResponse,
 } from './realtime-answer.ts';
+import { realtimeRequestCodec } from './realtime-codec.ts';
 import type { RealtimeParts } from './realtime-parts.ts';
 import { requestIdOf } from './realtime-request.ts';
 import { RealtimeStream } from './realtime-stream.ts';
@@ -34,7 +33,7 @@ export class RealtimeService implements AddedService {
   }
 
   get service(): RpcService {
-    const request = codecOf(InferenceRequestSchema, defaultStreamFrameLimits.frameBytesMax);
+    const request = realtimeRequestCodec();
     const response = codecOf(InferenceResponseSchema);
     const { predict, predictStream } = InferenceService.method;
     return {
