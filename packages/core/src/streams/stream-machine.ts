@@ -364,9 +364,10 @@ export class StreamMachine<Payload extends SizedPayload> {
     // Refusals of entries that were taken back follow the first one.
     if (number !== this.#records.committed + 1 && reason === 'full') return;
     if (reason !== 'full' || this.#isLeaving || this.#isFull) {
-      this.#stop(
-        reason === 'full' ? streamErrors.full : reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable,
-      );
+      // The journal of a router that leaves may be closed, or have another owner.
+      if (this.#isLeaving) this.#stop(streamErrors.draining);
+      else if (reason === 'full') this.#stop(streamErrors.full);
+      else this.#stop(reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable);
       return;
     }
     // Of a stream that was done, outputs are lost now; other endings stay what they are.

@@ -173,9 +173,15 @@ export class StreamHost implements StreamGateway {
 
   async #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
     if (this.#isDraining) throw streamDrainingRefusal();
-    const stream = await this.#openings.opened(open, caller);
-    this.#leaveIfDraining(stream);
-    return stream;
+    try {
+      const stream = await this.#openings.opened(open, caller);
+      this.#leaveIfDraining(stream);
+      return stream;
+    } catch (error) {
+      // The journal of a router that leaves may be closed, or have another owner.
+      const isLeft = this.#isDraining && openRefusalFrom(error).code === 'journal-unavailable';
+      throw isLeft ? streamDrainingRefusal() : error;
+    }
   }
 
   /** The drain began while it was on its way. */
