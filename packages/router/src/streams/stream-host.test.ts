@@ -271,6 +271,21 @@ test('a client that comes back gets what it has not seen, and inputs that it rep
   expect(second.said.at(-2)).toBe('ended done');
 });
 
+test('the window of a stream whose client left before it was open goes on in the next router', async () => {
+  const first = hostOn();
+  clientOf(first.host, { streamId: 'a-stream-0123456789' }).link.detach();
+  await settle();
+  expect(first.host.counts).toMatchObject({ attached: 0, detached: 1 });
+  const next = hostOn(first.journal);
+  next.time.aheadMs = 115_000;
+  await next.host.restore(notFailed);
+  // 5 s are left, which the restart makes 10.
+  next.time.aheadMs = 126_000;
+  for (const alarm of next.alarms.splice(0)) alarm();
+  await settle();
+  expect(next.seen).toContain('streamEnded expired stream-expired true');
+});
+
 test('a client that says no more is closed when its inputs are answered, and may come back', async () => {
   const { host, model } = hostOn();
   model.isHeld = true;

@@ -79,7 +79,11 @@ export class StreamHost implements StreamGateway {
     const link = new ClientLink(this.#linkCount, listener, this.#parts.clock, this.#parts.codec);
     this.#opened(open, caller).then(
       (stream) => {
-        if (link.isDetached) return;
+        if (link.isDetached) {
+          // Then nobody may have the stream.
+          stream.tell({ kind: 'detached', link: link.id });
+          return;
+        }
         const { outputCredit = this.#defaultCredit } = open;
         // What it had sent is not known any more.
         const resumeAfter = stream.opening.isQuarantined === true ? 0 : open.resumeAfter;
