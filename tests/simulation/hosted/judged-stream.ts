@@ -336,7 +336,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
   get #mayTakeLong(): boolean {
     const { nowMs, calmAtMs } = this.#world;
     const isShort = this.#weather.settings.lifeMsMax < longLifeMs;
-    return isShort || nowMs < this.#refusedAtMs + refusalMsMax || nowMs < calmAtMs + quietMs;
+    // Its end may be written later, by whoever takes it over then.
+    const livedUntilMs = Math.min(nowMs, this.#expiresAtMs - wallOffsetMs);
+    return isShort || livedUntilMs < this.#refusedAtMs + refusalMsMax || nowMs < calmAtMs + quietMs;
   }
 
   /** A step of it was refused: its model may have been loaded again. */

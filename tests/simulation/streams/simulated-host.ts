@@ -82,6 +82,7 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
   crash(): void {
     if (this.isGone) return;
     this.#world.note(`router ${this.id} dies`);
+    if (this.#current !== undefined) this.#loseClient();
     this.#log?.abandon();
     this.#go();
     for (const connection of this.#connections.values()) connection.cut();
@@ -93,6 +94,11 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
     this.#world.referee.noteEvent(this.id, event, this.#world.timeline.nowMs);
     this.#machine.handle(event, this.#world.timeline.nowMs);
     this.#carryOut();
+  }
+
+  #loseClient(): void {
+    this.#current = undefined;
+    this.#world.referee.noteClientGone(this.#world.timeline.nowMs);
   }
 
   #go(): void {
@@ -134,7 +140,7 @@ export class SimulatedHost implements JournalOwner, ServerEnd {
       case 'close-link':
         this.#connections.get(action.link)?.closeByServer(action.error);
         this.#connections.delete(action.link);
-        if (this.#current === action.link) this.#current = undefined;
+        if (this.#current === action.link) this.#loseClient();
         break;
       case 'wake-at':
         if (this.#timer !== undefined) this.#timer.isCancelled = true;

@@ -45,7 +45,7 @@ export class StreamReferee {
   readonly #suspectDeaths = new Map<string, number>();
   /** What each router held when it began. */
   readonly #firstCounts = new Map<number, StreamMachineCounts>();
-  /** When a router last heard of a client; undefined: nobody says. */
+  /** When a router last had or heard of a client; undefined: nobody says. */
   #clientAt: number | undefined;
   /** Routers that were told that the journal is scarce. */
   readonly #scarce = new Set<number>();
@@ -78,6 +78,11 @@ export class StreamReferee {
 
   noteCancelled(): void {
     this.#isCancelled = true;
+  }
+
+  /** The client of a router is closed, or dies with it. */
+  noteClientGone(nowMs: number): void {
+    this.#clientAt = nowMs;
   }
 
   noteEvent(router: number, event: StreamMachineEvent<SimulatedValue>, nowMs: number): void {

@@ -16,6 +16,19 @@ test('since when there is no client is journaled, and that there is one again', 
   expect(harness.idle).toBeUndefined();
 });
 
+test.each(['left before it was attached', 'was refused'])(
+  'a stream whose first client %s is without one from the beginning, also over a restart',
+  (how) => {
+    const harness = new StreamHarness().commit().wait(1000);
+    // Nothing of a new stream can be resumed.
+    if (how === 'was refused') harness.attach(1, 7);
+    else harness.handle(detached);
+    expect(harness.idle).toEqual({ sinceMs: 0, isExtended: false });
+    harness.take();
+    expect(harness.wait(60_000).restart().machine.resumableUntil).toBe(resumeWindowMs);
+  },
+);
+
 test('the window goes on over restarts, however many', () => {
   const harness = opened().handle(detached);
   harness.take();

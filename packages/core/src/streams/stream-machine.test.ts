@@ -265,6 +265,16 @@ describe('links', () => {
       'release draining',
     ]);
   });
+
+  test.each(['full', 'fenced', 'unavailable'] as const)(
+    'draining closes links as such where the journal is %s',
+    (reason) => {
+      const harness = opened({ model: 'stateful' }).input(1).done(1, 'a', 's1').commit();
+      harness.handle({ kind: 'draining' }).take();
+      harness.handle({ kind: 'append-refused', reason, number: 4 });
+      expect(harness.take()).toEqual(['close-link 1 draining', 'release draining']);
+    },
+  );
 });
 
 describe('while memory is scarce', () => {

@@ -148,6 +148,16 @@ export class StreamMachine<Payload extends SizedPayload> {
     }
   }
 
+  /** The journal says whether there is a client, also where the one that opened the stream was refused or left before it was attached. */
+  #noteClient(): void {
+    const { isAttached } = this.#delivery;
+    if (isAttached !== this.#isIdleNoted) return;
+    if (isAttached) {
+      this.#isIdleNoted = false;
+      this.#actions.push({ kind: 'idle', idle: undefined });
+    } else if (this.#isWorking) this.#noteIdle({ sinceMs: this.#idleSince, isExtended: false });
+  }
+
   #noteIdle(idle: IdleSince): void {
     this.#isIdleNoted = true;
     this.#idleSince = idle.sinceMs;
@@ -245,15 +255,14 @@ export class StreamMachine<Payload extends SizedPayload> {
       case 'attached':
         if (this.#isLeaving) this.#actions.push({ kind: 'close-link', link: event.link, error: streamErrors.draining });
         else this.#delivery.attach(event);
-        if (!this.#isIdleNoted || !this.#delivery.isAttached) break;
-        this.#isIdleNoted = false;
-        this.#actions.push({ kind: 'idle', idle: undefined });
+        this.#noteClient();
         break;
       case 'detached':
-        if (!this.#delivery.isCurrent(event.link)) break;
-        this.#delivery.detach();
-        this.#idleSince = this.#nowMs;
-        if (this.#isWorking) this.#noteIdle({ sinceMs: this.#nowMs, isExtended: false });
+        if (this.#delivery.isCurrent(event.link)) {
+          this.#delivery.detach();
+          this.#idleSince = this.#nowMs;
+        }
+        this.#noteClient();
         break;
       case 'input':
         if (this.#isHeard(event.link)) this.#receive(event.input);
@@ -364,9 +373,10 @@ export class StreamMachine<Payload extends SizedPayload> {
     // Refusals of entries that were taken back follow the first one.
     if (number !== this.#records.committed + 1 && reason === 'full') return;
     if (reason !== 'full' || this.#isLeaving || this.#isFull) {
-      this.#stop(
-        reason === 'full' ? streamErrors.full : reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable,
-      );
+      // The journal of a router that leaves may be closed, or have another owner.
+      if (this.#isLeaving) this.#stop(streamErrors.draining);
+      else if (reason === 'full') this.#stop(streamErrors.full);
+      else this.#stop(reason === 'fenced' ? streamErrors.fenced : streamErrors.unavailable);
       return;
     }
     // Of a stream that was done, outputs are lost now; other endings stay what they are.

@@ -15,6 +15,7 @@ import { inputRefusal } from './input-door.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';
+import { openRefusalFrom } from './stream-refusals.ts';
 
 /** What a client may say before its stream is found. Edges read no further meanwhile, so these are far above what comes. */
 const waitingFramesMax = 4096;
@@ -32,7 +33,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #waitingBytes = 0;
   #isFinishing: boolean = false;
   /** Frames and the end, until the journal knows of the client. */
-  #heldBack: (() => void)[] | undefined;
+  #heldBack: StreamLinkFrame[] | undefined;
+  #heldEnd: { readonly error: InferenceError | undefined } | undefined;
   isDetached: boolean = false;
 
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
@@ -87,16 +89,23 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   holdBack(until: Promise<void>): void {
     this.#heldBack ??= [];
-    void until.then(() => {
-      const heldBack = this.#heldBack;
-      this.#heldBack = undefined;
-      for (const pass of heldBack ?? []) pass();
-    });
+    until.then(
+      () => {
+        const frames = this.#heldBack ?? [];
+        this.#heldBack = undefined;
+        for (const frame of frames) this.onFrame(frame);
+        if (this.#heldEnd !== undefined) this.onClosed(this.#heldEnd.error);
+      },
+      (error: unknown) => {
+        this.#heldBack = undefined;
+        this.onClosed(this.#heldEnd?.error ?? openRefusalFrom(error));
+      },
+    );
   }
 
   onFrame(frame: StreamLinkFrame): void {
     if (this.#heldBack !== undefined) {
-      this.#heldBack.push(() => this.onFrame(frame));
+      this.#heldBack.push(frame);
       return;
     }
     if (this.isDetached) return;
@@ -111,7 +120,7 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
 
   onClosed(error: InferenceError | undefined): void {
     if (this.#heldBack !== undefined) {
-      this.#heldBack.push(() => this.onClosed(error));
+      this.#heldEnd = { error };
       return;
     }
     if (this.isDetached) return;

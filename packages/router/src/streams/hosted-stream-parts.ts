@@ -43,7 +43,7 @@ export interface StreamOwner {
 /** A connection of a client, as its stream knows it. */
 export interface HostedClient extends StreamListenerOfLink {
   readonly id: LinkId;
-  /** Nothing is passed to the client before that. */
+  /** Nothing is passed to the client before that; where it fails, the end alone. */
   holdBack(until: Promise<void>): void;
 }
 

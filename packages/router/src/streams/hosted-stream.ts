@@ -237,7 +237,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
         this.#closeLink(action.link, streamInferenceError(action.error));
         return;
       case 'idle': {
-        const noted = log.noteIdle(action.idle).catch(() => {});
+        const noted = this.#appends.noteIdle(action.idle);
         // A process that takes over must not find that there is no client after one was told that there is.
         if (action.idle === undefined) for (const client of this.#clients) client.holdBack(noted);
         return;

@@ -1,6 +1,6 @@
 /** Hands the entries of a stream to its log, those of a turn in one append, and tells the machine what became of them. */
 import type { StreamEntry, StreamMachineEvent } from '@millrace/core';
-import type { FenceListener, StreamLog } from '@millrace/store';
+import type { FenceListener, IdleNote, StreamLog } from '@millrace/store';
 import { encodeEntry } from './entry-codec.ts';
 import type { JournalPauses, PausedStream } from './journal-pauses.ts';
 import { appendRefusalFrom } from './stream-refusals.ts';
@@ -67,6 +67,18 @@ export class LogAppends implements FenceListener, PausedStream {
       this.#unsentFrom = number;
       this.#unsent = [entry];
     } else this.#unsent.push(entry);
+  }
+
+  /** Since when there is no client. Undefined: there is one; where that cannot be noted, the machine is told before this rejects. */
+  noteIdle(idle: IdleNote | undefined): Promise<void> {
+    const noted = this.#log.noteIdle(idle).catch((error: unknown) => {
+      // The window of a stream without a note begins when it is taken over.
+      if (idle !== undefined) return;
+      this.#listener.tell({ kind: 'append-refused', reason: appendRefusalFrom(error), number: this.#unsentFrom });
+      throw error;
+    });
+    noted.catch(() => {});
+    return noted;
   }
 
   flush(): void {

@@ -271,6 +271,21 @@ test('a client that comes back gets what it has not seen, and inputs that it rep
   expect(second.said.at(-2)).toBe('ended done');
 });
 
+test('the window of a stream whose client left before it was open goes on in the next router', async () => {
+  const first = hostOn();
+  clientOf(first.host, { streamId: 'a-stream-0123456789' }).link.detach();
+  await settle();
+  expect(first.host.counts).toMatchObject({ attached: 0, detached: 1 });
+  const next = hostOn(first.journal);
+  next.time.aheadMs = 115_000;
+  await next.host.restore(notFailed);
+  // 5 s are left, which the restart makes 10.
+  next.time.aheadMs = 126_000;
+  for (const alarm of next.alarms.splice(0)) alarm();
+  await settle();
+  expect(next.seen).toContain('streamEnded expired stream-expired true');
+});
+
 test('a client that says no more is closed when its inputs are answered, and may come back', async () => {
   const { host, model } = hostOn();
   model.isHeld = true;
@@ -315,6 +330,18 @@ test('a stream that is being opened when the server drains is given up as well',
   const again = clientOf(next.host, { streamId: 'a-stream-0123456789' });
   await settle();
   expect(again.said).toEqual(['opened next=1 accepted=0']);
+});
+
+test('a stream that is being opened when the server drains and closes the journal is told to go elsewhere', async () => {
+  const { host, journal, seen } = hostOn();
+  const { said } = clientOf(host, { streamId: 'a-stream-0123456789' });
+  const called = host.status('another-stream-0123456789', alice);
+  host.drain();
+  await journal.close();
+  await expect(called).rejects.toMatchObject({ code: 'draining' });
+  await settle();
+  expect(said).toEqual(['closed draining']);
+  expect(seen).toEqual(['streamRefused draining']);
 });
 
 test('a client of another version of the protocol is refused', async () => {
@@ -1224,7 +1251,7 @@ describe('streams whose restoring kills the router', () => {
 });
 
 describe('an append whose outcome is not known', () => {
-  /** A journal that fails the next append or creation, after it was kept or before. */
+  /** A journal that fails the next append, creation or note of a client, after it was kept or before. */
   function failingJournal() {
     const journal = openMemoryJournal();
     const fault: { next: 'none' | 'kept' | 'lost' } = { next: 'none' };
@@ -1248,7 +1275,7 @@ describe('an append whose outcome is not known', () => {
           snapshot: log.snapshot,
           entries: log.entries,
           idle: log.idle,
-          noteIdle: (idle) => log.noteIdle(idle),
+          noteIdle: (idle) => (idle === undefined ? failed(() => log.noteIdle(idle)) : log.noteIdle(idle)),
           hasShareFor: (bytes) => log.hasShareFor(bytes),
           append: (entries, how) => failed(() => log.append(entries, how)),
           trim: (to, snapshot) => log.trim(to, snapshot),
@@ -1302,6 +1329,27 @@ describe('an append whose outcome is not known', () => {
     await look(on.alarms);
     expect(await journal.list()).toEqual([]);
   });
+
+  test.each(['kept', 'lost'] as const)(
+    'of the note that a client is back, which was %s: it is not told that the stream is open',
+    async (next) => {
+      const { journal, fault } = failingJournal();
+      const on = hostOn(journal);
+      const first = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+      await settle();
+      first.link.detach();
+      await settle();
+      fault.next = next;
+      const second = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+      await settle();
+      expect(second.said).toEqual(['closed journal-unavailable']);
+      await look(on.alarms);
+      expect(on.host.counts).toMatchObject({ detached: 1 });
+      const third = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+      await settle();
+      expect(third.said).toEqual(['opened next=1 accepted=0']);
+    },
+  );
 
   test('a client that comes back sooner gets the stream, and it is not taken over twice', async () => {
     const { journal, fault } = failingJournal();

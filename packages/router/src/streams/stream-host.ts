@@ -79,7 +79,11 @@ export class StreamHost implements StreamGateway {
     const link = new ClientLink(this.#linkCount, listener, this.#parts.clock, this.#parts.codec);
     this.#opened(open, caller).then(
       (stream) => {
-        if (link.isDetached) return;
+        if (link.isDetached) {
+          // Then nobody may have the stream.
+          stream.tell({ kind: 'detached', link: link.id });
+          return;
+        }
         const { outputCredit = this.#defaultCredit } = open;
         // What it had sent is not known any more.
         const resumeAfter = stream.opening.isQuarantined === true ? 0 : open.resumeAfter;
@@ -173,9 +177,15 @@ export class StreamHost implements StreamGateway {
 
   async #opened(open: OpenFrame, caller: StreamCaller): Promise<HostedStream> {
     if (this.#isDraining) throw streamDrainingRefusal();
-    const stream = await this.#openings.opened(open, caller);
-    this.#leaveIfDraining(stream);
-    return stream;
+    try {
+      const stream = await this.#openings.opened(open, caller);
+      this.#leaveIfDraining(stream);
+      return stream;
+    } catch (error) {
+      // The journal of a router that leaves may be closed, or have another owner.
+      const isLeft = this.#isDraining && openRefusalFrom(error).code === 'journal-unavailable';
+      throw isLeft ? streamDrainingRefusal() : error;
+    }
   }
 
   /** The drain began while it was on its way. */
