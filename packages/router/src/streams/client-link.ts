@@ -21,6 +21,12 @@ import { openRefusalFrom } from './stream-refusals.ts';
 const waitingFramesMax = 4096;
 const waitingBytesMax = 32 * 1024 * 1024;
 
+interface HeldBack {
+  until: Promise<void>;
+  readonly frames: StreamLinkFrame[];
+  end: { readonly error: InferenceError | undefined } | undefined;
+}
+
 export class ClientLink implements AttachedLink, StreamListenerOfLink {
   readonly id: LinkId;
   readonly #listener: StreamListenerOfLink;
@@ -32,9 +38,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   #waiting: StreamMachineEvent<Uint8Array>[] | undefined;
   #waitingBytes = 0;
   #isFinishing: boolean = false;
-  /** Frames and the end, until the journal knows of the client. */
-  #heldBack: StreamLinkFrame[] | undefined;
-  #heldEnd: { readonly error: InferenceError | undefined } | undefined;
+  /** What waits until the journal knows of the client. */
+  #held: HeldBack | undefined;
   isDetached: boolean = false;
 
   constructor(id: LinkId, listener: StreamListenerOfLink, clock: Pick<StreamClock, 'wallNow'>, codec: PayloadCodec) {
@@ -88,24 +93,28 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   holdBack(until: Promise<void>): void {
-    this.#heldBack ??= [];
+    this.#held ??= { until, frames: [], end: undefined };
+    this.#held.until = until;
     until.then(
       () => {
-        const frames = this.#heldBack ?? [];
-        this.#heldBack = undefined;
-        for (const frame of frames) this.onFrame(frame);
-        if (this.#heldEnd !== undefined) this.onClosed(this.#heldEnd.error);
+        const held = this.#held;
+        // Another one left meanwhile: that this one is there is noted later.
+        if (held?.until !== until) return;
+        this.#held = undefined;
+        for (const frame of held.frames) this.onFrame(frame);
+        if (held.end !== undefined) this.onClosed(held.end.error);
       },
       (error: unknown) => {
-        this.#heldBack = undefined;
-        this.onClosed(this.#heldEnd?.error ?? openRefusalFrom(error));
+        const end = this.#held?.end;
+        this.#held = undefined;
+        this.onClosed(end?.error ?? openRefusalFrom(error));
       },
     );
   }
 
   onFrame(frame: StreamLinkFrame): void {
-    if (this.#heldBack !== undefined) {
-      this.#heldBack.push(frame);
+    if (this.#held !== undefined) {
+      this.#held.frames.push(frame);
       return;
     }
     if (this.isDetached) return;
@@ -119,8 +128,8 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
   }
 
   onClosed(error: InferenceError | undefined): void {
-    if (this.#heldBack !== undefined) {
-      this.#heldEnd = { error };
+    if (this.#held !== undefined) {
+      this.#held.end = { error };
       return;
     }
     if (this.isDetached) return;

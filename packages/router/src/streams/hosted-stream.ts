@@ -98,6 +98,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   ): void {
     this.#resumes.attaching(this.isAttached);
     this.#clients = [...this.#clients, client];
+    if (this.#appends.clientNoted !== undefined) client.holdBack(this.#appends.clientNoted);
     this.#memory.adopt(caller);
     this.tell({ kind: 'attached', link: client.id, ...event });
   }
@@ -238,8 +239,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
         return;
       case 'idle': {
         const noted = this.#appends.noteIdle(action.idle);
-        // A process that takes over must not find that there is no client after one was told that there is.
-        if (action.idle === undefined) for (const client of this.#clients) client.holdBack(noted);
+        if (noted !== undefined) for (const client of this.#clients) client.holdBack(noted);
         return;
       }
       case 'wake-at':

@@ -29,6 +29,8 @@ export class LogAppends implements FenceListener, PausedStream {
   #refusal: AppendRefused | undefined;
   /** Appends whose outcome is not known yet. */
   #inFlight = 0;
+  /** The log is being told that there is a client. */
+  clientNoted: Promise<void> | undefined = undefined;
 
   constructor(log: StreamLog, listener: AppendListener, pauses: JournalPauses) {
     this.#log = log;
@@ -69,15 +71,26 @@ export class LogAppends implements FenceListener, PausedStream {
     } else this.#unsent.push(entry);
   }
 
-  /** Since when there is no client. Undefined: there is one; where that cannot be noted, the machine is told before this rejects. */
-  noteIdle(idle: IdleNote | undefined): Promise<void> {
-    const noted = this.#log.noteIdle(idle).catch((error: unknown) => {
+  /**
+   * Since when there is no client; undefined: there is one, and it is told nothing before that is noted: a process that takes over must
+   * not find that there is none. Where it cannot be noted, the machine is told before the promise rejects.
+   */
+  noteIdle(idle: IdleNote | undefined): Promise<void> | undefined {
+    const note = this.#log.noteIdle(idle);
+    if (idle !== undefined) {
       // The window of a stream without a note begins when it is taken over.
-      if (idle !== undefined) return;
+      note.catch(() => {});
+      return undefined;
+    }
+    const noted = note.catch((error: unknown) => {
       this.#listener.tell({ kind: 'append-refused', reason: appendRefusalFrom(error), number: this.#unsentFrom });
       throw error;
     });
-    noted.catch(() => {});
+    this.clientNoted = noted;
+    const forget = (): void => {
+      if (this.clientNoted === noted) this.clientNoted = undefined;
+    };
+    noted.then(forget, forget);
     return noted;
   }
 

@@ -1260,6 +1260,7 @@ describe('an append whose outcome is not known', () => {
       if (next === 'none') return act();
       fault.next = 'none';
       if (next === 'kept') await act();
+      else await new Promise((resolve) => setImmediate(resolve));
       throw new StoreError('store-failed', 'the disk is full');
     };
     const failing: Journal = {
@@ -1341,8 +1342,10 @@ describe('an append whose outcome is not known', () => {
       await settle();
       fault.next = next;
       const second = clientOf(on.host, { streamId: 'a-stream-0123456789' });
+      const other = clientOf(on.host, { streamId: 'a-stream-0123456789' });
       await settle();
-      expect(second.said).toEqual(['closed journal-unavailable']);
+      expect(second.said).toEqual(['closed stream-superseded']);
+      expect(other.said).toEqual(['closed journal-unavailable']);
       await look(on.alarms);
       expect(on.host.counts).toMatchObject({ detached: 1 });
       const third = clientOf(on.host, { streamId: 'a-stream-0123456789' });
