@@ -4,6 +4,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { ModelRepository, writeStorytellerFolder } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type InferClient, openInferClient } from '../support/callers.ts';
+import { eventually } from '../support/eventually.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { StreamSocketClient } from '../support/stream-socket-client.ts';
 
@@ -201,6 +202,29 @@ test(
     // Nothing is counted twice; the time without a worker is no gap between two tokens.
     expect(added).toMatchObject({ prompt: 5, output: tokens, texts: 1, first: 1 });
     expect([tokens - 1, tokens - 2]).toContain(added.gaps);
+  },
+  takeOverMsMax,
+);
+
+test(
+  'a unary call gets its whole text although its worker is killed in the middle of it',
+  async () => {
+    const long = { max_tokens: 160, ignore_eos: true, temperature: 1, seed: 5 };
+    const whole = await inferred(long);
+    const added = await usageOf(async () => {
+      const before = await server.metric('millrace_generator_output_tokens_total', { model: 'story' });
+      let isAnswered = false;
+      const answer = inferred(long).finally(() => {
+        isAnswered = true;
+      });
+      await eventually('some tokens came', async () => {
+        return (await server.metric('millrace_generator_output_tokens_total', { model: 'story' })) > before + 3;
+      });
+      expect(isAnswered).toBe(false);
+      killWorker();
+      expect((await answer).token).toEqual(whole.token);
+    });
+    expect(added).toMatchObject({ prompt: 5, output: 160, texts: 1, first: 1 });
   },
   takeOverMsMax,
 );

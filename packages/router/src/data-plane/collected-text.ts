@@ -7,8 +7,14 @@ import { Waiter } from './waiter.ts';
 /** Answers on their way from a worker whose answers are collected: enough that it never waits for credit. */
 const collectedAheadMax = 32;
 
-/** Waits for all answers of a request that is answered token by token, and gives them to the waiter as one. */
-export function collectingWaiter(waiter: Waiter): Waiter {
+/**
+ * Waits for all answers of a request that is answered token by token, and gives them to the waiter as one. `begunAgain`: told of the
+ * answers that had come before a failure, which the waiter hears of unless it returns true.
+ */
+export function collectingWaiter(
+  waiter: Waiter,
+  begunAgain: (error: InferenceError, answers: number) => boolean = () => false,
+): Waiter {
   const text = new CollectedText();
   const flow = new AnswerFlow((answer) => {
     text.add(answer);
@@ -23,16 +29,21 @@ export function collectingWaiter(waiter: Waiter): Waiter {
       waiter.reject(error as InferenceError);
     }
   };
-  return new Waiter(waiter.signal, resolve, waiter.reject, flow);
+  const reject = (error: InferenceError): void => {
+    if (!begunAgain(error, text.answers)) waiter.reject(error);
+  };
+  return new Waiter(waiter.signal, resolve, reject, flow);
 }
 
 class CollectedText {
   readonly #texts: Uint8Array[] = [];
   readonly #tokens: Uint8Array[] = [];
+  answers = 0;
   #last: Pick<InferAnswer, 'model' | 'version' | 'id' | 'outputs'> | undefined;
 
   /** Takes over the answer, and releases it. */
   add({ model, version, id, outputs, release }: InferAnswer): void {
+    this.answers += 1;
     const kept = outputs.map((tensor) => ({ ...tensor, data: new Uint8Array(tensor.data) }));
     release();
     for (const { name, data } of kept) {

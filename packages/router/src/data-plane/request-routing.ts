@@ -88,7 +88,7 @@ export class RequestRouting {
     }
     if (model.view.isDecoupled === true && waiter.flow === undefined) {
       if (model.view.isGenerator === true) {
-        this.begin(request, collectingWaiter(waiter), { ...progress, checkedFor: model });
+        this.#collect(request, waiter, { ...progress, checkedFor: model });
         return;
       }
       observers.of(model).requestRefused('unsupported');
@@ -106,6 +106,17 @@ export class RequestRouting {
     else if (waiter.flow !== undefined && model.view.isDecoupled === true) {
       heldByRunners.run(decoupled(loop, waiter), valid, waiter.signal).then(waiter.resolve, waiter.reject);
     } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
+  }
+
+  /** A text of which nothing was sent is begun again when its worker dies; of the second death it may be the cause. */
+  #collect(request: InferRequest, waiter: Waiter, progress: Progress, isAgain = false): void {
+    const begunAgain = (error: InferenceError, answers: number): boolean => {
+      if (isAgain || error.code !== 'worker-lost') return false;
+      const target = { ...request.target, answersCounted: answers };
+      this.#collect({ ...request, target }, waiter, progress, true);
+      return true;
+    };
+    this.begin(request, collectingWaiter(waiter, begunAgain), progress);
   }
 
   /**
