@@ -4,6 +4,7 @@ import { grpcTransport } from '@millrace/client/grpc';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { streamThroughFaults, undisturbedTotals } from '../contracts/client/disturbed-stream.ts';
 import { CutLink } from '../support/cut-link.ts';
 import { runningTotal, writeRunningTotal } from '../support/running-total.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -34,38 +35,22 @@ describe.each(transports)('%s', (_name, transport) => {
   test('a stream goes on through the death of a worker, a link and a router, and every total is right', async () => {
     const link = await CutLink.to(server.url);
     const client = createClient(link.url, { transport: transport() });
-    const gaps: string[] = [];
-    const resumes: number[] = [];
-    const stream = client.stream(runningTotal, {
-      onGap: ({ code }) => gaps.push(code),
-      onResumed: (gapMs) => resumes.push(gapMs),
-    });
-    const seen: unknown[] = [];
-    const inputs = 24;
+    const disturb = {
+      'kill-worker': () => process.kill(workerPid(), 'SIGKILL'),
+      cut: () => link.cut(),
+      reset: () => link.cut(),
+      'kill-router': () => process.kill(server.routerPid, 'SIGKILL'),
+    };
     try {
-      let sent = 0;
-      await stream.send({ value: value(++sent) });
-      for await (const { sequence, tensors } of stream) {
-        seen.push(tensors.total?.data[0]);
-        expect(sequence).toBe(seen.length);
-        if (seen.length === 5) process.kill(workerPid(), 'SIGKILL');
-        if (seen.length === 10 || seen.length === 12) link.cut();
-        if (seen.length === 15) process.kill(server.routerPid, 'SIGKILL');
-        // Two ahead, so that something is always under way.
-        while (sent < Math.min(inputs, seen.length + 2)) {
-          sent += 1;
-          const input = { value: value(sent) };
-          void (sent === inputs ? stream.sendLast(input) : stream.send(input));
-        }
-      }
+      const { totals, gaps, gapsMs } = await streamThroughFaults(client, (fault) => disturb[fault]());
+      expect(totals).toEqual(undisturbedTotals);
+      expect(gaps.length).toBeGreaterThanOrEqual(3);
+      expect(new Set(gaps)).toEqual(new Set(['unreachable']));
+      expect(gapsMs.length).toBe(gaps.length);
     } finally {
       client.close();
       link.close();
     }
-    expect(seen).toEqual(Array.from({ length: inputs }, (_, at) => ((at + 1) * (at + 2)) / 2));
-    expect(gaps.length).toBeGreaterThanOrEqual(3);
-    expect(new Set(gaps)).toEqual(new Set(['unreachable']));
-    expect(resumes.length).toBe(gaps.length);
     await server.whenReady();
   });
 });

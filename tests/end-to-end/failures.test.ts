@@ -1,9 +1,10 @@
 /** What callers see when workers die, hang or cannot keep up, with a real server, real workers and real connections. */
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually, isAlive } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { holdWorker } from '../support/hold-worker.ts';
 import { type CallAnswer, inferOverRest } from '../support/inference-call.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 

@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { eventually, isAlive } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 
 interface Listening {

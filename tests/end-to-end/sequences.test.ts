@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isAlive } from '../support/eventually.ts';
 import { inferOverRest } from '../support/inference-call.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 

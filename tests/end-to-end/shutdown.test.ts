@@ -1,8 +1,9 @@
 /** How a server ends: in order, at once, or by force; and that nothing of it is left behind. */
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { eventually, isAlive } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { inferOverRest } from '../support/inference-call.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { isConnectionRefused } from '../support/raw-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';

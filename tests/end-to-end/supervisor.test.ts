@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { eventually, isAlive } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { type Launch, type LogRecord, ServerProcess } from '../support/server-process.ts';
 

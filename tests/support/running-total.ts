@@ -1,7 +1,8 @@
 /** A stateful model for streams: the sum of all inputs so far. The server keeps the state. */
 import { type ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
+import { runningTotal } from './running-total-name.ts';
 
-export const runningTotal = 'running_total';
+export { runningTotal };
 
 export function writeRunningTotal(repository: ModelRepository): ModelRepository {
   const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 1] });

@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { eventually, isAlive } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { folderVariable } from './probe.ts';

@@ -1,7 +1,8 @@
 /** Faults, one a second, chosen by a seed: workers killed, links cut, delayed or swallowed, a second client, and now and then the router. */
 import type { ChaosProxy } from 'millrace/internal';
 import type { FuzzRandom } from '../../fuzz/random.ts';
-import { eventually, isAlive } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
+import { isAlive } from '../../support/is-alive.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import type { StreamDialect } from './dialect.ts';
 import type { DurableClient } from './durable-client.ts';

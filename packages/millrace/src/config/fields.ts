@@ -409,7 +409,7 @@ export const fields = {
     corsOrigins: origins({
       flag: 'cors-origins',
       description:
-        'Web pages of these origins may run inference from a browser, by gRPC-Web, Connect and server-sent events; they may never manage.',
+        'Web pages of these origins may run inference from a browser, by fetch, WebSocket, server-sent events, gRPC-Web and Connect; they may never manage.',
       default: [],
     }),
   },

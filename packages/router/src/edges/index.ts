@@ -2,6 +2,7 @@
 export { CallerRule } from './caller.ts';
 export { AllowedHosts, everyHost } from './gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './gate/gate.ts';
+export { withPageAccess } from './gate/page-access.ts';
 export type { AddedService } from './grpc/added-service.ts';
 export { contractServices } from './grpc/contracts/contract-services.ts';
 export { createGrpcEdge, type GrpcEdge } from './grpc/edge.ts';
@@ -16,7 +17,6 @@ export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './schedule-para
 export { doAtOnce, SliceQueue } from './slices/slice-queue.ts';
 export { createSseEdge } from './sse/edge.ts';
 export { encodeErrorEvent } from './sse/encode-response.ts';
-export { withPageAccess } from './sse/page-access.ts';
 export { defaultStreamFrameLimits } from './streams/frame-limits.ts';
 export { payloadCodec } from './streams/link-frame.ts';
 export { StreamFrameReader } from './streams/read-frame.ts';

@@ -44,7 +44,9 @@ export class FetchCalls implements CallTransport {
   }
 
   listModels(context: AttemptContext): PendingCall<readonly ModelListing[]> {
-    return this.#begin('/v2/repository/index', { method: 'POST', body: '{}' }, context, async (answer) => {
+    // Without the type a server refuses it from browsers, also from its own pages.
+    const headers: [string, string][] = [['content-type', 'application/json']];
+    return this.#begin('/v2/repository/index', { method: 'POST', body: '{}', headers }, context, async (answer) => {
       const index = (await answer.json()) as readonly Partial<ModelListing>[];
       return index.map(({ name = '', version = '', state = 'UNKNOWN', reason = '' }) => {
         return { name, version, state, reason };
@@ -116,7 +118,14 @@ export function unreachableBy(error: unknown, base: string): MillraceError {
   const code = (cause as { readonly code?: unknown } | undefined)?.code;
   const wasSent = typeof code !== 'string' || !unconnectedCodes.has(code);
   const why = cause instanceof Error ? cause.message : String(cause);
-  return unreachable(`${base} cannot be reached: ${why}`, wasSent, error);
+  return unreachable(`${base} cannot be reached: ${why}${hintFor(base)}`, wasSent, error);
+}
+
+/** A browser tells pages of another origin the same of a server that is gone and of one that refuses them. */
+function hintFor(base: string): string {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } };
+  if (location === undefined || new URL(base).origin === location.origin) return '';
+  return `; if it is running, it may not let pages of ${location.origin} call this (http.corsOrigins)`;
 }
 
 /** The error that an answer other than 2xx stands for. */

@@ -8,7 +8,6 @@ import { SliceQueue } from '../slices/slice-queue.ts';
 import { type ScriptedClientLink, ScriptedGateway } from '../streams/testing/scripted-gateway.ts';
 import { createSseEdge } from './edge.ts';
 import { keepAliveMs } from './keep-alives.ts';
-import { withPageAccess } from './page-access.ts';
 
 let gateway: ScriptedGateway;
 let handler: HttpHandler;
@@ -355,28 +354,5 @@ describe('calls beside the connection', () => {
     expect(answers.map(({ status, headers }) => [status, headers.get('millrace-error-code')])).toEqual(
       Array.from({ length: 3 }, () => [404, 'stream-not-found']),
     );
-  });
-});
-
-describe('pages of other origins', () => {
-  const origin = 'https://app.example';
-  const access = (): HttpHandler => withPageAccess(handler, { origins: [origin] });
-
-  test('may read answers where their origin is listed', async () => {
-    gateway.known.add('abc');
-    const call = (from: string) =>
-      inject(access(), { method: 'DELETE', target: '/v1/streams/abc', headers: [['origin', from]] });
-    expect((await call(origin)).headers.get('access-control-allow-origin')).toBe(origin);
-    expect((await call('https://other.example')).headers.has('access-control-allow-origin')).toBe(false);
-  });
-
-  test('are told by a preflight that they may cancel', async () => {
-    const headers: [string, string][] = [
-      ['origin', origin],
-      ['access-control-request-method', 'DELETE'],
-    ];
-    const answer = await inject(access(), { method: 'OPTIONS', target: '/v1/streams/abc', headers });
-    expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([204, 'GET, POST, DELETE']);
-    expect((await inject(access(), { method: 'OPTIONS', target: '/v2', headers })).status).toBe(404);
   });
 });

@@ -26,7 +26,7 @@ export interface StreamRoutesParts extends EventStreamParts {
   readonly onError: (error: unknown) => void;
 }
 
-export const streamsPath = '/v1/streams';
+const streamsPath = '/v1/streams';
 
 const retryAfterSeconds = 1;
 

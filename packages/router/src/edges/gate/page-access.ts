@@ -1,4 +1,4 @@
-/** Lets pages of listed origins use streams: EventSource and fetch read an answer of another origin only where it says so. */
+/** Lets pages of listed origins read answers: a browser hides those of another origin unless they say so. */
 import {
   Cors,
   type CorsOptions,
@@ -7,7 +7,7 @@ import {
   type HttpResponse,
   isPreflight,
 } from '@millrace/http';
-import { streamsPath } from './routes.ts';
+import { originField } from './page-caller.ts';
 
 const methods = 'GET, POST, DELETE';
 
@@ -19,7 +19,7 @@ export function withPageAccess(handler: HttpHandler, options: CorsOptions): Http
     headers: [...response.headers, ...cors.answerFields(request.headers, response.headers)],
   });
   return (request) => {
-    if (!request.path.startsWith(streamsPath)) return handler(request);
+    if (!request.headers.has(originField)) return handler(request);
     if (isPreflight(request.method, request.headers)) {
       return { status: 204, headers: cors.preflightFields(request.headers, methods) };
     }

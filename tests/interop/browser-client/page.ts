@@ -1,0 +1,158 @@
+/** What runs in the browser. run.mjs calls it, and answers `disturb` and `cancelledStreams`. */
+import { createClient, eventTransport, MillraceError, type StreamPosition, webSocketTransport } from '@millrace/client';
+import { clientContract } from '../../contracts/client/client-contract.ts';
+import { type StreamFault, streamThroughFaults } from '../../contracts/client/disturbed-stream.ts';
+import { runningTotal } from '../../support/running-total-name.ts';
+import { runTests } from './page-tests.ts';
+
+declare function disturb(fault: StreamFault): Promise<void>;
+declare function cancelledStreams(): Promise<number>;
+
+const transports = { WebSocket: webSocketTransport, events: eventTransport };
+type TransportName = keyof typeof transports;
+
+/** Failures that nobody waits for: a client has none. */
+const unhandled: string[] = [];
+addEventListener('unhandledrejection', ({ reason }) => unhandled.push(String(reason)));
+addEventListener('error', ({ message }) => unhandled.push(message));
+
+function contract(url: string, transport: TransportName, listsModels: boolean) {
+  clientContract(transport, transports[transport], () => ({ url, listsModels, cancelledStreams }));
+  return runTests();
+}
+
+async function disturbed(url: string, transport: TransportName) {
+  const client = createClient(url, { transport: transports[transport]() });
+  try {
+    return await streamThroughFaults(client, disturb);
+  } finally {
+    client.close();
+  }
+}
+
+/** What a page gets that chooses no transport: the total of one input, and how many sockets were opened for it. */
+async function chosen(url: string, headers: Record<string, string> | undefined) {
+  const { WebSocket: Platform } = globalThis;
+  let sockets = 0;
+  globalThis.WebSocket = class extends Platform {
+    constructor(...given: ConstructorParameters<typeof Platform>) {
+      super(...given);
+      sockets += 1;
+    }
+  };
+  const client = createClient(url, headers === undefined ? {} : { headers });
+  const stream = client.stream(runningTotal);
+  await stream.sendLast(value(3));
+  const totals: unknown[] = [];
+  for await (const { tensors } of stream) totals.push(tensors.total?.data[0]);
+  globalThis.WebSocket = Platform;
+  return { totals, sockets, isReady: await client.ready() };
+}
+
+const value = (one: number) => ({ value: { shape: [1, 1], data: Float32Array.of(one) } });
+
+interface Kept {
+  readonly totals: unknown[];
+  readonly position: StreamPosition;
+}
+const keptKey = 'stream';
+
+/** What was handled, and the position after it, are stored together. */
+function keep(totals: unknown[], position: StreamPosition): void {
+  sessionStorage.setItem(keptKey, JSON.stringify({ totals, position }));
+}
+
+let reading: Promise<unknown> | undefined;
+
+/** Begins a stream, or goes on with the one that was kept, up to this input. Resolves when this many outputs were kept; outputs go on. */
+async function read(url: string, transport: TransportName, inputs: number, isEnd: boolean, atLeast: number) {
+  const kept = JSON.parse(sessionStorage.getItem(keptKey) ?? '{"totals":[]}') as Kept;
+  const client = createClient(url, { transport: transports[transport]() });
+  const stream = client.stream(runningTotal, { resume: kept.position });
+  // Inputs that the server does not have are the page's to send again.
+  const accepted = await stream.opened();
+  let enough = (): void => {};
+  const isEnough = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  reading = (async () => {
+    for await (const { tensors, sequence } of stream) {
+      kept.totals.push(tensors.total?.data[0]);
+      keep(kept.totals, { ...stream.position, output: sequence });
+      if (kept.totals.length >= atLeast) enough();
+    }
+    return kept.totals;
+  })();
+  for (let input = accepted + 1; input <= inputs; input++) {
+    await (isEnd && input === inputs ? stream.sendLast(value(input)) : stream.send(value(input)));
+  }
+  await Promise.race([isEnough, reading]);
+  return accepted;
+}
+
+const readAll = () => reading;
+
+let connections = 0;
+let outcome: Promise<string> | undefined;
+let position: StreamPosition | undefined;
+let seen: unknown[] = [];
+
+/** A tab on a stream: begins one, or takes over what another has. Resolves with the position after its next output. */
+async function tab(url: string, transport: TransportName, resume: StreamPosition | undefined, one: number) {
+  connections = 0;
+  seen = [];
+  const client = createClient(url, {
+    transport: transports[transport](),
+    observe: ({ kind }) => {
+      if (kind === 'stream-connecting') connections += 1;
+    },
+  });
+  const stream = client.stream(runningTotal, { resume });
+  await stream.send(value(one));
+  const outputs = stream[Symbol.asyncIterator]();
+  const first = await outputs.next();
+  seen.push(first.value?.tensors.total?.data[0]);
+  position = { ...stream.position, output: first.value?.sequence ?? 0, input: first.value?.inputSequence ?? 0 };
+  outcome = (async () => {
+    try {
+      for (let next = await outputs.next(); next.done !== true; next = await outputs.next()) {
+        seen.push(next.value.tensors.total?.data[0]);
+      }
+      return 'done';
+    } catch (error) {
+      return error instanceof MillraceError ? error.code : String(error);
+    }
+  })();
+  sendMore = (last) => stream.sendLast(value(last));
+  return position;
+}
+let sendMore: (last: number) => Promise<void>;
+
+async function tabEnd() {
+  return { outcome: await outcome, connections, seen };
+}
+
+async function failure(url: string, transport: TransportName) {
+  const client = createClient(url, { transport: transports[transport](), serviceConfig: {} });
+  try {
+    await client.ready({ deadlineMs: 2000 });
+    return 'it succeeded';
+  } catch (error) {
+    return error instanceof MillraceError ? `${error.code}: ${error.message}` : String(error);
+  }
+}
+
+Object.assign(globalThis, {
+  page: {
+    contract,
+    disturbed,
+    chosen,
+    read,
+    readAll,
+    tab,
+    tabLast: (last: number) => sendMore(last),
+    tabEnd,
+    failure,
+    unhandled: () => unhandled,
+  },
+});
