@@ -2,7 +2,8 @@
 import type { Client } from '@millrace/client';
 import { runningTotal } from '../../support/running-total-name.ts';
 
-const faults = { 5: 'kill-worker', 10: 'cut', 12: 'reset', 15: 'kill-router' } as const;
+/** By the number of outputs. Far enough apart that one is over before the next: only two inputs are ahead of the outputs. */
+const faults = { 5: 'kill-worker', 10: 'cut', 15: 'reset', 20: 'kill-router' } as const;
 export type StreamFault = (typeof faults)[keyof typeof faults];
 
 const inputs = 24;
@@ -33,8 +34,7 @@ export async function streamThroughFaults(
     totals.push(tensors.total?.data[0]);
     if (sequence !== totals.length) throw new Error(`output ${sequence} is number ${totals.length}`);
     const fault = faults[totals.length as keyof typeof faults];
-    // Not awaited: outputs come while things die.
-    if (fault !== undefined) void disturb(fault);
+    if (fault !== undefined) await disturb(fault);
     // Two ahead, so that something is always under way.
     while (sent < Math.min(inputs, totals.length + 2)) {
       sent += 1;

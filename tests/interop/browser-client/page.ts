@@ -107,7 +107,7 @@ async function tab(url: string, transport: TransportName, resume: StreamPosition
       if (kind === 'stream-connecting') connections += 1;
     },
   });
-  const stream = client.stream(runningTotal, { resume });
+  const stream = client.stream(runningTotal, resume === undefined ? {} : { resume });
   await stream.send(value(one));
   const outputs = stream[Symbol.asyncIterator]();
   const first = await outputs.next();

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # The client (@millrace/client) in a real browser, on another origin and on the server's own: its contract over both web transports, streams through a worker kill, a cut link and a router kill, a page
-# reload, two tabs. CACHE names the folder for what it installs (INSTALL_ONLY=1: and nothing else), CHROMIUM the browser (default /usr/bin/chromium, Debian's package). Build first: npx tsc -b
+# reload, two tabs, the chat of docs/examples. BROWSER is chromium (default) or firefox; CHROMIUM and FIREFOX name their programs (default: Debian's packages, installed where missing). CACHE names the
+# folder for what it installs (INSTALL_ONLY=1: and nothing else). Build first: npx tsc -b
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 cache="${CACHE:-$PWD/.cache/ci}"
 folder="$cache/browser-client"
 mkdir -p "$folder"
-[ -d "$folder/node_modules/playwright-core" ] || npm install --silent --no-save --prefix "$folder" playwright-core@1.63.0
-if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
-  apt-get update -q && apt-get install -y -q --no-install-recommends chromium
-fi
+[ -d "$folder/node_modules/playwright-core" ] || npm install --silent --no-save --prefix "$folder" playwright-core@1.63.0 # 1.65 cannot drive Firefox ESR 153
+browser="${BROWSER:-chromium}"
+if [ "$browser" = firefox ]; then package=firefox-esr path="${FIREFOX:-/usr/bin/firefox-esr}"; else package=chromium path="${CHROMIUM:-/usr/bin/chromium}"; fi
+[ -x "$path" ] || { apt-get update -q && apt-get install -y -q --no-install-recommends "$package"; }
 [ -z "${INSTALL_ONLY:-}" ] || exit 0
-timeout 300 node tests/interop/browser-client/run.mjs "$folder/node_modules" chromium
+npx tsc -p tests/interop/browser-client
+timeout 300 node tests/interop/browser-client/run.mjs "$folder/node_modules" "$browser"
