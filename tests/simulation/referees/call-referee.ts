@@ -157,11 +157,7 @@ export class CallReferee {
 
   /** Calls that were accepted by that revision may be refused, also where another one serves by now. */
   noteLost(model: string): void {
-    for (const record of this.#open.values()) {
-      const { name, steps } = record.call.model;
-      // A call of an ensemble is refused with its step.
-      if (name === model || steps.includes(model)) record.wasUnserved = true;
-    }
+    for (const record of this.#open.values()) if (record.call.model.name === model) record.wasUnserved = true;
   }
 
   refused(id: number, { code, message }: InferenceError): void {
@@ -172,7 +168,7 @@ export class CallReferee {
     claim(code in errorCatalogue && code !== 'internal', `${said}, which is no reason`);
     // A step is refused for what became of those before it.
     const isLater = call.step?.isStart === false;
-    const isLost = [call.model.name, ...call.model.steps].some((model) => this.#library.hasLost(model));
+    const isLost = this.#library.hasLost(call.model.name);
     // A step that waited for a slot while its model lost all workers is told that the model is unknown.
     const isGone = wasUnavailable || (isLost && call.step !== undefined);
     if (code === 'unknown-model') claim(isLater || isGone, `${said}, but was to be had all the time`);
