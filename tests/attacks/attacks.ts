@@ -30,6 +30,7 @@ import { foreignPages } from './power/foreign-pages.ts';
 import { killedWorkers } from './power/killed-workers.ts';
 import { pathTraversal } from './power/path-traversal.ts';
 import { sequencesHeld } from './power/sequences-held.ts';
+import { unreadTexts } from './power/unread-texts.ts';
 import { classifications } from './turns/classifications.ts';
 import { compressedAnswers } from './turns/compressed-answers.ts';
 import { connectStreamJson } from './turns/connect-stream-json.ts';
@@ -83,6 +84,7 @@ export const attacks: readonly Attack[] = [
   malformedRequests,
   fuzzedRequests,
   sequencesHeld,
+  unreadTexts,
   killedWorkers,
   crashLeftovers,
   pathTraversal,

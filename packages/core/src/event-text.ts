@@ -52,7 +52,8 @@ export function formatAction(action: SchedulerAction): string {
       return `deliver batch ${action.batch}: ${action.requests.join(' ')}`;
     case 'refuse': {
       const again = action.retryAfterMs === undefined ? '' : ` retry-after-ms=${Math.round(action.retryAfterMs)}`;
-      return `refuse ${action.request} ${action.code}${again}: ${action.message}`;
+      const death = action.hasKilledWorker === true ? ' has-killed-worker' : '';
+      return `refuse ${action.request} ${action.code}${again}${death}: ${action.message}`;
     }
     case 'cancel-batch':
       return `cancel-batch ${action.batch} on worker ${action.worker}`;

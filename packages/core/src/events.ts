@@ -112,6 +112,8 @@ export type SchedulerAction =
       readonly message: string;
       /** When a retry may succeed, as far as can be told. */
       readonly retryAfterMs?: number;
+      /** A worker died by itself while it ran the request and nothing else. */
+      readonly hasKilledWorker?: true;
     }
   /** Nobody waits for this batch any more; its worker may skip it. */
   | { readonly kind: 'cancel-batch'; readonly batch: BatchId; readonly worker: WorkerId }

@@ -13,6 +13,9 @@ export interface QueuePolicy {
   readonly allowsTimeoutOverride: boolean;
 }
 
+/** Runs of one caller on a worker: a number, or as many as leave enough for other callers. */
+export type CallerRunsMax = number | 'share';
+
 export interface ModelPolicy {
   /** Rows in a batch, and so also in one request; 1: a batch is a single request. */
   readonly rowsMax: number;
@@ -48,6 +51,13 @@ export interface ModelPolicy {
   readonly isConcurrent: boolean;
   /** Its workers work on all batches that they hold in turns: a part of the answer of one begins the run limit of all anew. */
   readonly sharesProgress: boolean;
+  /**
+   * Runs of one caller that a worker has at once; requests beyond wait, and those of other callers overtake them. For models
+   * whose runs take as long as their callers like, because they wait for answers to be read. Infinity: no limit.
+   */
+  readonly callerRunsMax: CallerRunsMax;
+  /** A run whose caller reads no answer for so long ends when a request waits that could begin instead; Infinity: none does. */
+  readonly unreadMsMax: number;
 }
 
 export const openQueue: QueuePolicy = Object.freeze({
@@ -73,6 +83,8 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     weight: 1,
     isConcurrent: false,
     sharesProgress: false,
+    callerRunsMax: Number.POSITIVE_INFINITY,
+    unreadMsMax: Number.POSITIVE_INFINITY,
     ...options,
   });
   assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'rowsMax and queueRequestsMax are at least 1');
@@ -80,6 +92,11 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
   assert(policy.priorityDefault >= 1 && policy.priorityDefault <= policy.queues.length, 'the default level exists');
   assert(policy.waitMsMax > 0 && policy.latencyTargetMs > 0, 'waitMsMax and latencyTargetMs are above 0');
   assert(policy.instancesInUseMax >= 1, 'instancesInUseMax is at least 1');
+  assert(policy.unreadMsMax > 0, 'unreadMsMax is above 0');
   assert(policy.delayMs >= 0 && policy.weight > 0, 'delayMs is not negative and weight is above 0');
+  if (policy.callerRunsMax !== Number.POSITIVE_INFINITY) {
+    assert(policy.isConcurrent && policy.rowsMax === 1, 'runs are counted by caller where each is one request');
+    assert(policy.callerRunsMax === 'share' || policy.callerRunsMax >= 1, 'callerRunsMax is at least 1');
+  }
   return policy;
 }

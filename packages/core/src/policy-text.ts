@@ -23,6 +23,8 @@ export function formatPolicy(policy: ModelPolicy): string {
   if (policy.weight !== 1) fields.push(`weight=${policy.weight}`);
   if (policy.isConcurrent) fields.push('concurrent=1');
   if (policy.sharesProgress) fields.push('shares-progress=1');
+  if (policy.callerRunsMax !== Number.POSITIVE_INFINITY) fields.push(`caller-runs-max=${policy.callerRunsMax}`);
+  if (policy.unreadMsMax !== Number.POSITIVE_INFINITY) fields.push(`unread-ms-max=${policy.unreadMsMax}`);
   return fields.join(' ');
 }
 
@@ -47,6 +49,8 @@ export function policyFromFields(
     weight: field('weight', 1),
     isConcurrent: field('concurrent', 0) === 1,
     sharesProgress: field('shares-progress', 0) === 1,
+    unreadMsMax: field('unread-ms-max', Number.POSITIVE_INFINITY),
+    callerRunsMax: text('caller-runs-max') === 'share' ? 'share' : field('caller-runs-max', Number.POSITIVE_INFINITY),
   });
 }
 

@@ -60,22 +60,20 @@ export class Bystander {
   }
 
   #every(periodMs: number, call: () => Promise<BystanderOutcome>, latenciesMs?: number[]): void {
+    const slot = this.#timers.length;
     let nextAt = performance.now();
-    const begin = (): void => {
-      const scheduledAt = nextAt;
-      nextAt += periodMs;
-      void this.#one(scheduledAt, call, latenciesMs);
+    const turn = (): void => {
+      // Calls that a busy machine delayed are caught up with gradually.
+      for (let at = 0; at < 5 && performance.now() >= nextAt; at++) {
+        const scheduledAt = nextAt;
+        nextAt += periodMs;
+        void this.#one(scheduledAt, call, latenciesMs);
+      }
+      if (performance.now() - nextAt > 5 * periodMs) nextAt = performance.now();
+      // Until the next call, not a fixed period, whose delays would add up and count as the server's latency.
+      this.#timers[slot] = setTimeout(turn, nextAt - performance.now());
     };
-    this.#timers.push(
-      setInterval(
-        () => {
-          // Calls that a busy machine delayed are caught up with gradually.
-          for (let at = 0; at < 5 && performance.now() >= nextAt; at++) begin();
-          if (performance.now() - nextAt > 5 * periodMs) nextAt = performance.now();
-        },
-        Math.min(periodMs, 20),
-      ),
-    );
+    this.#timers.push(setTimeout(turn, 0));
   }
 
   async #one(scheduledAt: number, call: () => Promise<BystanderOutcome>, latenciesMs?: number[]): Promise<void> {
@@ -95,7 +93,7 @@ export class Bystander {
 
   /** Begins no further calls, and reports when all have ended. */
   async stop(): Promise<BystanderReport> {
-    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
     while (this.#outstanding > 0) await new Promise((resolve) => setTimeout(resolve, 10));
     return {
       ...this.#counts,

@@ -20,7 +20,7 @@ describe('scenario', () => {
   test('a wrong action in a file is noticed', () => {
     const story = 'request-arrived 1 mlp\n----\n';
     expect(runScenario(`${story}drained\n`)).toBe(
-      `${story}refuse 1 unknown-model: this server does not serve model mlp; check its name and version\n`,
+      `${story}refuse 1 model-not-ready: no worker can run mlp at the moment; retry after a pause or request another version\n`,
     );
   });
 

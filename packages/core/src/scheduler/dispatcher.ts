@@ -3,7 +3,9 @@ import type { ActionList } from './action-list.ts';
 import { Batch } from './batches/batch.ts';
 import { takeBatch } from './batches/batch-formation.ts';
 import { decideHold } from './batches/batch-hold.ts';
+import { takeRun } from './batches/run-choice.ts';
 import type { RunClock } from './batches/run-clock.ts';
+import type { UnreadRuns } from './batches/unread-runs.ts';
 import type { Drain } from './drain.ts';
 import { chooseInstance } from './instances/instance-choice.ts';
 import type { InstanceEntry } from './instances/instance-entry.ts';
@@ -22,6 +24,7 @@ export interface DispatcherParts {
   readonly models: ModelTable;
   readonly workers: WorkerTable;
   readonly runClock: RunClock;
+  readonly unreadRuns: UnreadRuns;
   readonly drain: Drain;
   readonly config: SchedulerConfig;
 }
@@ -73,7 +76,7 @@ export class Dispatcher {
 
   /**
    * Afterwards no worker with room serves a model with waiting requests, except for batches that are held back by their
-   * model's policy; with `mayHold` false none is.
+   * model's policy (with `mayHold` false none is), and requests of callers that are at their limit there.
    */
   dispatchWaiting(nowMs: number, mayHold: boolean): void {
     if (this.#held.length > 0) this.#release(nowMs, mayHold);
@@ -108,6 +111,8 @@ export class Dispatcher {
     batch.worker.end(batch, nowMs);
     this.#parts.runClock.note(batch.worker);
     const isRoomNew = this.refreshCredit(batch.worker);
+    // Its caller may begin another run now.
+    if (batch.model.limitsCallers) this.markCandidate(batch.model);
     if (!isRoomNew && batch.worker.outstanding.length === 0) this.#markSuspected(batch.worker);
     return batch;
   }
@@ -120,6 +125,7 @@ export class Dispatcher {
   /** The batch is no longer in flight; `ranMs`: the worker time it used. */
   forget(batch: Batch, ranMs: number): void {
     this.#batches.delete(batch.id);
+    this.#parts.unreadRuns.forget(batch);
     batch.model.batchCount -= 1;
     batch.model.outstandingRows -= batch.rows;
     batch.model.share.settle(batch.chargedMs, ranMs, batch.rows);
@@ -178,10 +184,16 @@ export class Dispatcher {
 
   /** The next batch of a model for which something waits; undefined when it is held back. */
   #takeEntries(instance: InstanceEntry, nowMs: number, mayHold: boolean): RequestEntry[] | undefined {
-    const { model, priorityMax } = instance;
+    const { model, worker, priorityMax } = instance;
     const { queue, policy } = model;
     const { requests, drain, config } = this.#parts;
     let entries: RequestEntry[];
+    if (model.limitsCallers) {
+      const entry = takeRun(queue, ({ caller }) => worker.isOpenTo(caller, policy.callerRunsMax), priorityMax);
+      if (entry === undefined) return undefined;
+      requests.noteTaken([entry]);
+      return [entry];
+    }
     // Nothing is held back for a model that gets no new requests, nor on an instance reserved for urgent ones.
     const isForAll = priorityMax >= queue.levels.length;
     if (policy.delayMs > 0 && isForAll && mayHold && drain.isOpen && !model.isRetired) {

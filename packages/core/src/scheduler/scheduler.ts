@@ -14,8 +14,10 @@ import type {
   WorkerId,
 } from '../events.ts';
 import { ActionList } from './action-list.ts';
+import type { Batch } from './batches/batch.ts';
 import { BatchOutcomes } from './batches/batch-outcomes.ts';
 import { overdueReason, RunClock } from './batches/run-clock.ts';
+import { UnreadRuns, unreadRefusal } from './batches/unread-runs.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
 import { InstanceRecords } from './instances/instance-records.ts';
@@ -26,7 +28,7 @@ import { ModelTable } from './models/model-table.ts';
 import { RetiredModels } from './models/retired-models.ts';
 import { Admission } from './queues/admission.ts';
 import { CallerCounts } from './queues/caller-counts.ts';
-import { drainingRefusal, removedRefusal, unknownModelRefusal } from './requests/refusals.ts';
+import { drainingRefusal, lostWithModelRefusal, unservedRefusal } from './requests/refusals.ts';
 import { RequestEndings } from './requests/request-endings.ts';
 import { RequestTable } from './requests/request-table.ts';
 import { resolveSchedulerConfig, type SchedulerConfig, type SchedulerOptions } from './scheduler-config.ts';
@@ -52,6 +54,7 @@ export class Scheduler {
   readonly #records: InstanceRecords;
   readonly #workers: WorkerTable;
   readonly #runClock = new RunClock();
+  readonly #unreadRuns = new UnreadRuns();
   readonly #probation = new ProbationClock();
   readonly #drain = new Drain();
   readonly #retired = new RetiredModels();
@@ -73,6 +76,7 @@ export class Scheduler {
       models: this.#models,
       workers: this.#workers,
       runClock: this.#runClock,
+      unreadRuns: this.#unreadRuns,
       drain: this.#drain,
       config: this.#config,
     });
@@ -159,7 +163,7 @@ export class Scheduler {
     assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
     const model = this.#models.takeKnown(arrived.model);
     if (model === undefined || !this.#drain.isOpen) {
-      this.#endings.refuse(arrived.request, this.#drain.isOpen ? unknownModelRefusal(arrived) : drainingRefusal);
+      this.#endings.refuse(arrived.request, this.#drain.isOpen ? unservedRefusal(arrived.model) : drainingRefusal);
       return;
     }
     const level = model.queue.levelIndexOf(arrived.priority);
@@ -180,6 +184,7 @@ export class Scheduler {
   pump(nowMs: number): void {
     this.#expire(nowMs);
     this.#dispatcher.dispatchWaiting(nowMs, true);
+    for (const batch of this.#unreadRuns.takeDue(nowMs)) this.#endUnread(batch);
     this.#retired.tellIdle(this.#actions, this.#takeKnown);
     const isEmpty = this.#requests.count === 0 && this.#dispatcher.outstandingCount === 0;
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
@@ -187,6 +192,7 @@ export class Scheduler {
       this.#requests.deadlines.soonestAt,
       this.#runClock.checkAt,
       this.#probation.checkAt,
+      this.#unreadRuns.checkAt,
       this.#dispatcher.heldUntil,
     );
     const wakeAt = this.#wakeUp.takeTime(dueAt, nowMs);
@@ -259,8 +265,15 @@ export class Scheduler {
   }
 
   #callerCredited(batch: BatchId, hasCredit: boolean, nowMs: number): void {
-    const worker = this.#outcomes.credited(batch, hasCredit, nowMs);
-    if (worker !== undefined) this.#runClock.note(worker);
+    const credited = this.#outcomes.credited(batch, hasCredit, nowMs);
+    if (credited === undefined) return;
+    this.#runClock.note(credited.worker);
+    this.#unreadRuns.note(credited, hasCredit);
+  }
+
+  #endUnread(batch: Batch): void {
+    const refusal = unreadRefusal(batch);
+    for (const entry of batch.entries.filter((one) => batch.isIn(one))) this.#endings.abandon(entry, refusal);
   }
 
   #credited(id: WorkerId, batchesMax: number, nowMs: number): void {
@@ -307,8 +320,8 @@ export class Scheduler {
     model.isRemoved = true;
     for (const { worker } of [...model.instances]) this.#workers.unserve(worker, model);
     this.#records.forgetModel(key);
-    const refusal = removedRefusal(model);
-    for (let { head } = model.queue; head !== undefined; { head } = model.queue) this.#endings.abandon(head, refusal);
+    for (let { head } = model.queue; head !== undefined; { head } = model.queue)
+      this.#endings.abandon(head, lostWithModelRefusal(head));
     this.#models.forgetIfOver(model);
   }
 }

@@ -14,7 +14,9 @@ export interface WaitingInput<Payload> {
 
 export class ReorderWindow<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
-  /** By sequence; made with the first input: most streams are idle. */
+  /** The next one to apply, as mostly the only one that waits. */
+  #first: WaitingInput<Payload> | undefined;
+  /** Those after it, by sequence; made with the first that comes before its turn. */
   #waiting: Map<number, WaitingInput<Payload>> | undefined;
   /** The sequence of the next input to apply. */
   #next: number;
@@ -32,7 +34,7 @@ export class ReorderWindow<Payload extends SizedPayload> {
   }
 
   get inputs(): number {
-    return this.#waiting?.size ?? 0;
+    return (this.#first === undefined ? 0 : 1) + (this.#waiting?.size ?? 0);
   }
 
   get bytes(): number {
@@ -51,15 +53,19 @@ export class ReorderWindow<Payload extends SizedPayload> {
   /** Keeps the input until its turn. `known`: the same sequence came before. An error ends the stream. */
   put(input: ArrivedInput<Payload>): 'kept' | 'known' | StreamError {
     const { sequence } = input;
-    if (sequence < this.#next || this.#waiting?.has(sequence) === true) return 'known';
+    if (sequence < this.#next || this.#isWaiting(sequence)) return 'known';
     const error = this.#errorOf(input);
     if (error !== undefined) return error;
     const isLate = this.#isLate(input.eventTime);
     if (isLate) this.#lateInputs += 1;
     if (isLate && this.#config.lateInputs === 'refuse') return this.#lateError(input);
     if (input.isLast) this.#lastInput = sequence;
-    this.#waiting ??= new Map();
-    this.#waiting.set(sequence, { input, isDropped: isLate && this.#config.lateInputs === 'drop' });
+    const waiting = { input, isDropped: isLate && this.#config.lateInputs === 'drop' };
+    if (sequence === this.#next) this.#first = waiting;
+    else {
+      this.#waiting ??= new Map();
+      this.#waiting.set(sequence, waiting);
+    }
     this.#bytes += bytesOf(input);
     if (input.eventTime !== undefined) {
       this.#eventTimeMax = Math.max(input.eventTime, this.#eventTimeMax ?? Number.NEGATIVE_INFINITY);
@@ -69,18 +75,25 @@ export class ReorderWindow<Payload extends SizedPayload> {
 
   /** The next input in order, if it has come. */
   peek(): WaitingInput<Payload> | undefined {
-    return this.#waiting?.get(this.#next);
+    return this.#first;
   }
 
   take(): void {
-    const next = this.peek();
+    const next = this.#first;
     if (next === undefined) return;
-    this.#waiting?.delete(this.#next);
     this.#bytes -= bytesOf(next.input);
     this.#next += 1;
+    this.#first = this.#waiting?.get(this.#next);
+    if (this.#first !== undefined) this.#waiting?.delete(this.#next);
+  }
+
+  #isWaiting(sequence: number): boolean {
+    if (sequence === this.#next) return this.#first !== undefined;
+    return this.#waiting?.has(sequence) === true;
   }
 
   clear(): void {
+    this.#first = undefined;
     this.#waiting = undefined;
     this.#bytes = 0;
   }

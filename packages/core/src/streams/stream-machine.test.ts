@@ -147,6 +147,30 @@ describe('steps', () => {
     expect(harness.take()).toEqual(['append ending failed inference-failed 1']);
   });
 
+  test('that gave way because the client took no outputs run again when it does, and give none twice', () => {
+    const harness = new StreamHarness({ model: 'decoupled' }).attach(1, 0, { messages: 1 }).commit().input(1);
+    const give = (step: number, text: string): StreamHarness =>
+      harness.handle({ kind: 'step-output', step, payload: textPayload(text), isLast: false });
+    give(1, 'a').commit().take();
+    const error = { code: 'caller-full', message: 'nobody read it' };
+    const gaveWay = { kind: 'step-failed', step: 1, error, hasWorkerDied: false, wasAlone: false } as const;
+    expect(harness.handle(gaveWay).take()).toEqual([]);
+    harness.handle({ kind: 'acknowledged', link: 1, output: 1, credit: { messages: 1, bytes: 100 } });
+    expect(harness.take()).toContain('run 2 in1 state=-');
+    give(2, 'a');
+    expect(harness.take()).toEqual([]);
+    give(2, 'b');
+    expect(harness.take()).toEqual(['append output 2 b']);
+  });
+
+  test('that gave way and cannot be run again end the stream', () => {
+    const harness = opened({ model: 'decoupled', isResumable: false }).input(1);
+    harness.take();
+    const error = { code: 'caller-full', message: 'nobody read it' };
+    harness.handle({ kind: 'step-failed', step: 1, error, hasWorkerDied: false, wasAlone: false });
+    expect(harness.take()).toEqual(['append ending failed caller-full 0']);
+  });
+
   test('are suspect only if a worker died while it ran them alone in quarantine', () => {
     const harness = opened().input(1);
     for (let step = 1; step <= 5; step++) harness.died(step, false);

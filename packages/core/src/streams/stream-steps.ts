@@ -4,7 +4,7 @@
  * compared and skipped.
  */
 import type { MachineActions } from './machine-actions.ts';
-import { PendingInputs, type UnansweredInput } from './pending-inputs.ts';
+import { type GivenOutput, PendingInputs, type UnansweredInput } from './pending-inputs.ts';
 import type { RestoredStream } from './restored-stream.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import { type StreamError, streamError } from './stream-errors.ts';
@@ -21,6 +21,9 @@ export interface StepSurroundings<Payload extends SizedPayload> {
   readonly client: { readonly room: number };
   readonly isSame: (journaled: Payload, again: Payload) => boolean;
 }
+
+/** Of a step that has given outputs and ended: steps that have not begun are asked again until they do. */
+const gaveWayCode = 'caller-full';
 
 export class StreamSteps<Payload extends SizedPayload> {
   readonly pending: PendingInputs<Payload>;
@@ -123,6 +126,8 @@ export class StreamSteps<Payload extends SizedPayload> {
     const input = this.pending.take(event.step);
     if (input === undefined) return undefined;
     input.forgetAttempt();
+    // Its run gave way to others because the client took no outputs. The step is run again when the client takes some.
+    if (event.error.code === gaveWayCode && this.#config.isResumable) return undefined;
     if (!event.hasWorkerDied) return event.error;
     if (!this.#config.isResumable) {
       return streamError('worker-lost', 'the worker died, and the model cannot run an input again; open a new stream');
@@ -200,7 +205,8 @@ export class StreamSteps<Payload extends SizedPayload> {
 
   #answer(input: UnansweredInput<Payload>): StreamError | undefined {
     const { held, entry } = input;
-    for (const [index, { payload }] of held.entries()) {
+    for (let index = 0; index < held.length; index++) {
+      const { payload } = held[index] as GivenOutput<Payload>;
       const error = this.#give(input, payload, index === held.length - 1);
       if (error !== undefined) return error;
     }

@@ -4,10 +4,9 @@ import type { ActionList } from '../action-list.ts';
 import type { Dispatcher } from '../dispatcher.ts';
 import type { InstanceEntry } from '../instances/instance-entry.ts';
 import type { ProbationClock } from '../instances/probation-clock.ts';
-import type { WorkerEntry } from '../instances/worker-entry.ts';
 import type { WorkerTable } from '../instances/worker-table.ts';
 import type { Refusal } from '../requests/refusal.ts';
-import { removedRefusal } from '../requests/refusals.ts';
+import { lostWithModelRefusal } from '../requests/refusals.ts';
 import type { RequestEndings } from '../requests/request-endings.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 import type { RequestTable } from '../requests/request-table.ts';
@@ -64,11 +63,11 @@ export class BatchOutcomes {
     batch?.worker.progress(batch, nowMs);
   }
 
-  /** Returns its worker, whose run limit has changed. */
-  credited(id: BatchId, hasCredit: boolean, nowMs: number): WorkerEntry | undefined {
+  /** Returns the batch: the run limit of its worker has changed. */
+  credited(id: BatchId, hasCredit: boolean, nowMs: number): Batch | undefined {
     const batch = this.#parts.dispatcher.takeOutstanding(id);
     batch?.worker.setCredit(batch, hasCredit, nowMs);
-    return batch?.worker;
+    return batch;
   }
 
   failed(id: BatchId, failure: Refusal, nowMs: number): void {
@@ -133,7 +132,7 @@ export class BatchOutcomes {
     const { model } = batch;
     const retried: RequestEntry[] = [];
     for (const entry of batch.disband()) {
-      const refusal = verdict(entry) ?? (model.isRemoved ? removedRefusal(model) : undefined);
+      const refusal = verdict(entry) ?? (model.isRemoved ? lostWithModelRefusal(entry) : undefined);
       if (refusal === undefined) retried.push(entry);
       else this.#parts.endings.end(entry, refusal);
     }

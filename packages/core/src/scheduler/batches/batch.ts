@@ -21,6 +21,8 @@ export class Batch {
   readonly dispatchedAt: number;
   /** Its worker runs it beside others. */
   readonly isConcurrent: boolean;
+  /** Whose run it is; empty: of nobody in particular. */
+  readonly caller: string;
   /** When its worker began it; Infinity while another batch is ahead of it. */
   startedAt = Number.POSITIVE_INFINITY;
   /** When it has run too long; Infinity before it runs. */
@@ -31,6 +33,10 @@ export class Batch {
   hadCompany: boolean = false;
   /** A part of its answer was delivered: it is not run again. */
   hasProgressed: boolean = false;
+  /** Since when its caller takes no answers; Infinity: it does. */
+  unreadSince = Number.POSITIVE_INFINITY;
+  /** It was told to end because nobody read its answers. */
+  hasGivenWay: boolean = false;
   /** How long it ran, once it has ended; 0 when it did not run, or another batch was ahead of it. */
   ranMs = 0;
   liveCount: number;
@@ -54,6 +60,7 @@ export class Batch {
     this.expectedMs = instance.expectedMs(rows);
     this.dispatchedAt = nowMs;
     this.isConcurrent = model.policy.isConcurrent;
+    this.caller = this.isConcurrent && entries.length === 1 ? (entries[0] as RequestEntry).caller : '';
     this.liveCount = entries.length;
   }
 
@@ -76,6 +83,8 @@ export class Batch {
 
   /** Without credit it waits for its caller, for as long as that takes. */
   setCredit(hasCredit: boolean, nowMs: number): void {
+    if (hasCredit) this.unreadSince = Number.POSITIVE_INFINITY;
+    else if (this.#hasCredit) this.unreadSince = nowMs;
     this.#hasCredit = hasCredit;
     if (hasCredit) this.extendRun(nowMs);
     else this.runLimitAt = Number.POSITIVE_INFINITY;

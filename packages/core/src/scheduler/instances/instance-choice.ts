@@ -1,5 +1,6 @@
 import type { ModelEntry } from '../models/model-entry.ts';
 import type { InstanceEntry } from './instance-entry.ts';
+import type { WorkerEntry } from './worker-entry.ts';
 
 /** Below this, recent failures count as none, so that one old failure does not rank an instance last for ever. */
 const failuresMin = 1 / 16;
@@ -51,8 +52,16 @@ export function hasRoom(model: ModelEntry, priority: number): boolean {
  * is taken: so nothing of its model joins a running worker until no suspect waits at the level that is next.
  */
 function canBegin({ worker, model }: InstanceEntry): boolean {
-  if (!worker.hasCredit) return false;
+  if (!worker.hasCredit || !hasRunFor(model, worker)) return false;
   return worker.outstanding.length === 0 || !model.policy.isConcurrent || !model.queue.isSuspectNext;
+}
+
+/** Whether a waiting request is of a caller that may begin a run on the worker. */
+function hasRunFor({ queue, policy }: ModelEntry, worker: WorkerEntry): boolean {
+  const { callerRunsMax } = policy;
+  return (
+    callerRunsMax === Number.POSITIVE_INFINITY || queue.hasAny(({ caller }) => worker.isOpenTo(caller, callerRunsMax))
+  );
 }
 
 /** Closed, and on a worker that accepts work. */

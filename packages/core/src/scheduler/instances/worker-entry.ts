@@ -1,6 +1,8 @@
 import { assert } from '../../assert.ts';
 import type { WorkerId } from '../../events.ts';
+import type { CallerRunsMax } from '../../model-policy.ts';
 import type { Batch } from '../batches/batch.ts';
+import { CallerRuns, mayBeginRun } from './caller-runs.ts';
 import type { InstanceEntry } from './instance-entry.ts';
 
 /** The scheduler's state of one worker: what it serves, which batches it holds and how long they have run. */
@@ -23,6 +25,7 @@ export class WorkerEntry {
   isQuarantined: boolean = false;
   /** A kill was requested: it gets nothing more, whatever it still answers. */
   isCondemned: boolean = false;
+  readonly #callerRuns = new CallerRuns();
 
   constructor(worker: WorkerId, nowMs: number) {
     this.worker = worker;
@@ -33,9 +36,16 @@ export class WorkerEntry {
     return !this.isCondemned && !this.isQuarantined && this.outstanding.length < this.batchesMax;
   }
 
+  /** Whether one run more is within the caller's limit. Requests of no caller have none. */
+  isOpenTo(caller: string, rule: CallerRunsMax): boolean {
+    if (rule === Number.POSITIVE_INFINITY || caller === '') return true;
+    return mayBeginRun(rule, this.#callerRuns.of(caller), this.batchesMax - this.outstanding.length, this.batchesMax);
+  }
+
   begin(batch: Batch, nowMs: number): void {
     assert(this.isFree(), 'a worker is never given more batches than it asked for');
     this.outstanding.push(batch);
+    if (batch.caller !== '') this.#callerRuns.add(batch.caller);
     this.#expectedMs += batch.expectedMs;
     if (batch.isConcurrent && batch.isSuspect) this.isQuarantined = true;
     if (this.outstanding.length === 1 || batch.isConcurrent) this.#start(batch, nowMs);
@@ -46,6 +56,7 @@ export class WorkerEntry {
     const index = this.outstanding.indexOf(batch);
     assert(index >= 0, 'a batch ends on the worker that holds it');
     this.outstanding.splice(index, 1);
+    if (batch.caller !== '') this.#callerRuns.remove(batch.caller);
     // Sums of fractions may be smaller than their parts.
     this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
     if (this.isQuarantined) this.isQuarantined = this.outstanding.some((other) => other.isSuspect);

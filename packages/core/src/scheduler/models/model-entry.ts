@@ -48,6 +48,11 @@ export class ModelEntry {
     return this.#policy;
   }
 
+  /** Callers may have a limited number of its runs. */
+  get limitsCallers(): boolean {
+    return this.#policy.callerRunsMax !== Number.POSITIVE_INFINITY;
+  }
+
   /** Applies from now on; requests that arrived before keep the order of their answers. */
   setPolicy(policy: ModelPolicy): void {
     const { latencyTargetMs, rowsMax, instancesInUseMax } = this.#policy;

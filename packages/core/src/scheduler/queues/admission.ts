@@ -5,18 +5,21 @@ import type { ModelEntry } from '../models/model-entry.ts';
 import type { Refusal } from '../requests/refusal.ts';
 import {
   callerFullRefusal,
+  callerShareRefusal,
   expiredRefusal,
   levelFullRefusal,
   queueBytesRefusal,
   queueFullRefusal,
-  removedRefusal,
+  retiredRefusal,
   serverBytesRefusal,
   serverFullRefusal,
   tooManyBytesRefusal,
   tooManyRowsRefusal,
+  unservedRefusal,
 } from '../requests/refusals.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { CallerCount } from './caller-counts.ts';
+import { isWithinShare } from './queue-share.ts';
 import { waitRefusal } from './wait-estimate.ts';
 
 /** Waiting requests and bytes of all queues together. */
@@ -76,7 +79,8 @@ export class Admission {
     const { rowsMax, queueBytesMax } = model.policy;
     const { waitingBytesMax } = this.#config;
     const { bytes } = arrived;
-    if (model.isRemoved || model.isRetired) return removedRefusal(model);
+    if (model.isRemoved) return unservedRefusal(model.key);
+    if (model.isRetired) return retiredRefusal(model);
     if (arrived.rows > rowsMax) return tooManyRowsRefusal(arrived, model);
     if (bytes > queueBytesMax || bytes > waitingBytesMax) {
       return tooManyBytesRefusal(arrived, Math.min(queueBytesMax, waitingBytesMax), model);
@@ -96,6 +100,7 @@ export class Admission {
       return levelFullRefusal(model, level);
     }
     if (queue.byteCount + bytes > policy.queueBytesMax) return queueBytesRefusal(arrived, model);
+    if (model.limitsCallers && !isWithinShare(caller.name, model, level)) return callerShareRefusal(arrived, model);
     if (caller.waitingRequests >= callerRequestsMax && caller.name !== '') return callerFullRefusal(caller, model);
     if (requestCount >= waitingRequestsMax) return serverFullRefusal(requestCount, model);
     if (byteCount + bytes > waitingBytesMax) return serverBytesRefusal(arrived, byteCount, waitingBytesMax, model);

@@ -51,6 +51,11 @@ export class CallerRing {
     return this.#table.take(caller)?.rowCount ?? 0;
   }
 
+  /** Bytes of its waiting requests. */
+  bytesOf(caller: string): number {
+    return this.#table.take(caller)?.byteCount ?? 0;
+  }
+
   /** Call it when the queue is empty. */
   leave(queue: CallerQueue): void {
     this.#table.remove(queue);
@@ -80,6 +85,13 @@ export class CallerRing {
   /** Ends the turn of the current caller. */
   advance(): void {
     if (this.current !== undefined) this.#begin(this.current.next);
+  }
+
+  /** The current caller may not use its turn, and loses it: what it saved up is gone. */
+  skip(): void {
+    if (this.current === undefined) return;
+    this.current.deficit = 0;
+    this.advance();
   }
 
   #begin(queue: CallerQueue): void {

@@ -50,6 +50,16 @@ export class PriorityLevel {
     this.add(entry, false);
   }
 
+  /** Whether it holds of the oldest request of some caller, or of one that was delayed. */
+  hasAny(isFound: (entry: RequestEntry) => boolean): boolean {
+    const first = this.ring.current;
+    for (let queue = first; queue?.oldest !== undefined; queue = queue.next === first ? undefined : queue.next) {
+      if (isFound(queue.oldest)) return true;
+    }
+    for (let entry = this.delayed.oldest; entry !== undefined; entry = entry.younger) if (isFound(entry)) return true;
+    return false;
+  }
+
   /** All waiting requests, in no particular order. */
   addTo(entries: RequestEntry[]): void {
     const first = this.ring.current;

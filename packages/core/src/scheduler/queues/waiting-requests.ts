@@ -23,6 +23,23 @@ export class WaitingRequests {
     return undefined;
   }
 
+  /** As in `PriorityLevel`, of any level. */
+  hasAny(isFound: (entry: RequestEntry) => boolean): boolean {
+    return this.levels.some((level) => level.requestCount > 0 && level.hasAny(isFound));
+  }
+
+  /** Those with requests that wait. */
+  callers(): ReadonlySet<string> {
+    const callers = new Set<string>();
+    for (const level of this.levels) {
+      level.hasAny(({ caller }) => {
+        callers.add(caller);
+        return false;
+      });
+    }
+    return callers;
+  }
+
   /** Whether a request that ran on a worker when it died may lead the next batch. */
   get isSuspectNext(): boolean {
     for (const level of this.levels) if (level.requestCount > 0) return level.suspectCount > 0;

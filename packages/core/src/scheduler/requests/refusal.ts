@@ -6,4 +6,6 @@ export interface Refusal {
   readonly message: string;
   /** When a retry may succeed, if that can be told. */
   readonly retryAfterMs?: number | undefined;
+  /** A worker died by itself while it ran the request and nothing else. */
+  readonly hasKilledWorker?: true;
 }

@@ -1,25 +1,37 @@
 /** Error messages for requests that are refused or abandoned: what is wrong, and what to do. */
-import type { ArrivedRequest } from '../../events.ts';
+import type { ArrivedRequest, ModelKey } from '../../events.ts';
 import type { ModelEntry } from '../models/model-entry.ts';
 import type { CallerCount } from '../queues/caller-counts.ts';
 import { retryAfterMs } from '../queues/wait-estimate.ts';
 import type { Refusal } from './refusal.ts';
 import type { RequestEntry } from './request-entry.ts';
 
-export function unknownModelRefusal({ model }: ArrivedRequest): Refusal {
-  return { code: 'unknown-model', message: `this server does not serve model ${model}; check its name and version` };
-}
-
 export const drainingRefusal: Refusal = Object.freeze({
   code: 'draining',
   message: 'this server is shutting down; send the request to another one',
 });
 
-export function removedRefusal(model: ModelEntry): Refusal {
+export function retiredRefusal({ key }: ModelEntry): Refusal {
   return {
     code: 'model-not-ready',
-    message: `${model.key} is being unloaded; retry after a pause or request another version`,
+    message: `${key} is being unloaded; retry after a pause or request another version`,
   };
+}
+
+/** The model has lost its last worker. Names that nobody serves are refused before they come to the scheduler. */
+export function unservedRefusal(model: ModelKey): Refusal {
+  return {
+    code: 'model-not-ready',
+    message: `no worker can run ${model} at the moment; retry after a pause or request another version`,
+  };
+}
+
+/** The model has lost its last worker while the request waited or ran: it may be the cause, and is not run a second time to find out. */
+export function lostWithModelRefusal({ model, hasKilledWorker }: RequestEntry): Refusal {
+  const refusal = unservedRefusal(model.key);
+  if (!hasKilledWorker) return refusal;
+  const message = `a worker died while it ran this request alone, and no other can run ${model.key} at the moment; check its inputs, and retry after a pause`;
+  return { ...refusal, message, hasKilledWorker };
 }
 
 export function tooManyRowsRefusal({ rows }: ArrivedRequest, { policy, key }: ModelEntry): Refusal {
@@ -52,6 +64,13 @@ export function queueBytesRefusal({ bytes }: ArrivedRequest, model: ModelEntry):
 
 export function callerFullRefusal(caller: CallerCount, model: ModelEntry): Refusal {
   const message = `this caller has ${caller.waitingRequests} requests waiting on this server, the most that one caller may have; wait for answers before sending more`;
+  return { code: 'caller-full', message, retryAfterMs: retryAfterMs(model) };
+}
+
+export function callerShareRefusal({ caller }: ArrivedRequest, model: ModelEntry): Refusal {
+  const { queue, key } = model;
+  const waiting = queue.levels.reduce((sum, level) => sum + level.rowsOf(caller), 0);
+  const message = `this caller has ${waiting} requests waiting for ${key}, its share of the queue; read the answers of those that run, or cancel some, before sending more`;
   return { code: 'caller-full', message, retryAfterMs: retryAfterMs(model) };
 }
 

@@ -70,8 +70,9 @@ export class RequestEndings {
   }
 
   refuse(request: RequestId, refusal: Refusal): void {
-    const { code, message, retryAfterMs } = refusal;
-    if (retryAfterMs === undefined) this.#actions.add({ kind: 'refuse', request, code, message });
+    const { code, message, retryAfterMs, hasKilledWorker } = refusal;
+    if (hasKilledWorker === true) this.#actions.add({ kind: 'refuse', request, code, message, hasKilledWorker });
+    else if (retryAfterMs === undefined) this.#actions.add({ kind: 'refuse', request, code, message });
     else this.#actions.add({ kind: 'refuse', request, code, message, retryAfterMs });
   }
 }

@@ -48,6 +48,8 @@ export class RequestEntry {
   deaths = 0;
   /** How many of these deaths were by a signal from outside. */
   kills = 0;
+  /** One of the others was of a worker that ran nothing else. */
+  hasKilledWorker: boolean = false;
   /** How often it was put back in the queue through no fault of its own. */
   requeues = 0;
 

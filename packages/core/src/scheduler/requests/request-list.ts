@@ -8,6 +8,7 @@ import type { RequestEntry } from './request-entry.ts';
 export class RequestList {
   oldest: RequestEntry | undefined = undefined;
   rowCount = 0;
+  byteCount = 0;
   #youngest: RequestEntry | undefined = undefined;
 
   add(entry: RequestEntry): void {
@@ -34,6 +35,7 @@ export class RequestList {
     entry.younger = undefined;
     entry.list = undefined;
     this.rowCount -= entry.rows;
+    this.byteCount -= entry.bytes;
   }
 
   #link(older: RequestEntry | undefined, entry: RequestEntry, younger: RequestEntry | undefined): void {
@@ -45,5 +47,6 @@ export class RequestList {
     else younger.older = entry;
     entry.list = this;
     this.rowCount += entry.rows;
+    this.byteCount += entry.bytes;
   }
 }

@@ -36,6 +36,7 @@ export interface DeathOfWorker {
 export function noteDeath(entry: RequestEntry, death: DeathOfWorker, policy: RetryPolicy): Refusal | undefined {
   entry.deaths += 1;
   if (death.isKilled) entry.kills += 1;
+  else if (death.isSole) entry.hasKilledWorker = true;
   entry.isAlone = true;
   const isBlamed = entry.deaths - entry.kills >= policy.deathsMax || entry.deaths >= policy.killsMax;
   if (!death.isSole || !isBlamed) return undefined;
