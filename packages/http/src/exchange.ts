@@ -40,10 +40,28 @@ export interface BodyReceiver {
 export interface LentBodyReceiver {
   /**
    * `release` must be called once, when nothing reads the body any more: its memory is used for another body then. Until
-   * then it counts as held by the request.
+   * then it counts as held by the request. A body that was placed comes in two parts: `body`, the head of the placement,
+   * and `tail`, the rest.
    */
-  onBody(body: Uint8Array, release: () => void): void;
+  onBody(body: Uint8Array, release: () => void, tail?: Uint8Array): void;
   onBodyFailed(error: unknown): void;
+}
+
+/** Memory that belongs to one body until it is released. */
+export interface PlacedMemory {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+/**
+ * Has a body received where it is needed: its beginning into memory of its own, the rest into memory of whoever works on it,
+ * so that it is not copied again.
+ */
+export interface BodyPlacement {
+  /** Bytes at the beginning of the body that are not placed. */
+  readonly headBytes: number;
+  /** Memory for the rest, of exactly this size; undefined: there is no room, and the body is received like any other. */
+  lend(bytes: number): PlacedMemory | undefined;
 }
 
 /** A body can be read once: whole or piece by piece. If nobody reads it, the transport discards it. */
@@ -54,8 +72,11 @@ export interface RequestBody extends AsyncIterable<Uint8Array> {
   readAll(bytesMax: number): Promise<Uint8Array>;
   /** The same without a promise, for hot paths; the reader may be called before this returns. */
   giveAll(bytesMax: number, receiver: BodyReceiver): void;
-  /** The same in memory that is lent, for receivers that say when they are finished with it. */
-  lendAll(bytesMax: number, receiver: LentBodyReceiver): void;
+  /**
+   * The same in memory that is lent, for receivers that say when they are finished with it. A large body of known length is
+   * received where the placement wants it, if there is room.
+   */
+  lendAll(bytesMax: number, receiver: LentBodyReceiver, placement?: BodyPlacement): void;
 }
 
 export interface HttpRequest {

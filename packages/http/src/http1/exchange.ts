@@ -34,6 +34,10 @@ export class Http1Exchange extends WireExchange {
     return this.#isContinueDue;
   }
 
+  override onBodyMoved(): void {
+    this.#connection.transport.retarget?.();
+  }
+
   override inform(status: number, headers: HeaderList): void {
     if (this.isStarted || this.abortReason !== undefined || this.version === '1.0') return;
     this.#connection.sendText(interimHead(status, headers));

@@ -32,7 +32,7 @@ import type { RequestHead } from '../wire/wire-exchange.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { ConnectionTimes } from './connection-times.ts';
 import { ControlReceiver } from './control-receiver.ts';
-import { RequestReceiver } from './request-receiver.ts';
+import { isCreditDue, RequestReceiver } from './request-receiver.ts';
 import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
 
@@ -284,7 +284,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.creditConnection(bytes);
     if (stream.isBodyComplete || stream.isClosed) return;
     stream.unannouncedBytes += bytes;
-    if (stream.unannouncedBytes * 2 < this.host.limits.streamWindowBytes) return;
+    if (!isCreditDue(stream.unannouncedBytes, stream.receiveWindow, this.host.limits.streamWindowBytes)) return;
     sendWindowUpdate(this.sender.output, stream.id, stream.unannouncedBytes);
     stream.receiveWindow += stream.unannouncedBytes;
     stream.unannouncedBytes = 0;
@@ -292,7 +292,10 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   }
 
   creditConnection(bytes: number): void {
-    const announced = this.receiver.credit(bytes);
+    this.#sendCredit(this.receiver.credit(bytes));
+  }
+
+  #sendCredit(announced: number): void {
     if (announced === 0 || this.isStopped) return;
     sendWindowUpdate(this.sender.output, 0, announced);
     this.flushSoon();
@@ -304,6 +307,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.#answersUnflushed++;
     this.#controlFrames.refund(tokensPerRequest);
     this.times.onAnswered();
+    this.#sendCredit(this.receiver.creditWithAnswer());
     if (stream.isBodyComplete) this.close(stream, '');
     else this.resetStream(stream, errorCode.noError, 'answered before the body was complete');
   }

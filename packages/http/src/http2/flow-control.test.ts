@@ -72,8 +72,30 @@ describe('flow control', () => {
     expect(said()).toEqual(['0 window 39321', '1 window 39321']);
   });
 
+  test('a client is told what it may send in addition when it may run out, or with an answer', () => {
+    const exchanges: WireExchange[] = [];
+    const { receive, said } = converseHttp2(
+      (opened) => {
+        exchanges.push(opened);
+        opened.listener = listener(() => {});
+        opened.resume();
+      },
+      { streamWindowBytes: 100_000, connectionWindowBytes: 200_000 },
+    );
+    receive(headers(1, postFields, false));
+    for (let count = 0; count < 4; count++) receive(data(1, Buffer.alloc(16_000), false));
+    // 36,000 of the stream's window are left, which is more than a quarter.
+    expect(said()).toEqual([]);
+    receive(data(1, Buffer.alloc(16_000), false));
+    expect(said()).toEqual(['1 window 80000']);
+    receive(data(1, Buffer.alloc(10), true));
+    expect(said()).toEqual([]);
+    exchanges[0]?.answer(200, [], undefined, undefined, undefined);
+    expect(said()).toEqual(['1 headers :status=200 end', '0 window 80010']);
+  });
+
   test('more than the window is a flow control error, of the stream or of the connection', () => {
-    const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 100_000 };
+    const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 80_000 };
     const { receive, said } = converseHttp2(() => {}, limits);
     receive(headers(1, postFields, false));
     for (let count = 0; count < 4; count++) receive(data(1, Buffer.alloc(16_000), false));

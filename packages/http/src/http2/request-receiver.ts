@@ -53,10 +53,20 @@ export class RequestReceiver {
     return this.lastStreamId;
   }
 
-  /** Counts consumed bytes; returns how many to announce, 0 while they are few. */
+  /** Counts consumed bytes; returns how many to announce, 0 while they are few or the client has enough left. */
   credit(bytes: number): number {
     this.#unannounced += bytes;
-    if (this.#unannounced * 2 < this.#connection.host.limits.connectionWindowBytes) return 0;
+    return isCreditDue(this.#unannounced, this.#window, this.#connection.host.limits.connectionWindowBytes)
+      ? this.#announce()
+      : 0;
+  }
+
+  /** Something is sent anyway: how many bytes to announce with it, 0 while they are few. */
+  creditWithAnswer(): number {
+    return this.#unannounced * 4 < this.#connection.host.limits.connectionWindowBytes ? 0 : this.#announce();
+  }
+
+  #announce(): number {
     const announced = this.#unannounced;
     this.#unannounced = 0;
     this.#window += announced;
@@ -281,6 +291,14 @@ export class RequestReceiver {
     }
     return false;
   }
+}
+
+/**
+ * Whether a client has to be told what it may send in addition: much was consumed, and it may run out. A write of its own for
+ * every large body would cost as much as its answer, and most end before they need it.
+ */
+export function isCreditDue(unannouncedBytes: number, leftBytes: number, windowBytes: number): boolean {
+  return unannouncedBytes * 2 >= windowBytes && leftBytes * 4 <= windowBytes;
 }
 
 function isLengthMet(stream: Http2Stream): boolean {

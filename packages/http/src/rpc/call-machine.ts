@@ -23,7 +23,7 @@ import { type RequestFlow, RequestStream } from './request-stream.ts';
 import { type BoundMethod, RpcCallState } from './rpc-call-state.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
-import type { MessageBytes, StreamCall, StreamResult, UnaryCall } from './service.ts';
+import type { MessageBytes, PlaceMessage, StreamCall, StreamResult, UnaryCall } from './service.ts';
 
 const callerGone = new RpcError('canceled', 'the caller went away');
 const callOver = new RpcError('canceled', 'the call has ended');
@@ -39,12 +39,15 @@ export class CallMachine
   reader: MessageReader | undefined = undefined;
   #requestCompression: Compression | undefined = undefined;
   #message: Uint8Array | undefined = undefined;
+  #tail: Uint8Array | undefined = undefined;
   /** Memory of the message, if it was lent and is not released. */
   #lent: LentBody | undefined = undefined;
   #requests: RequestStream<unknown> | undefined = undefined;
   #interceptorsRun = 0;
   #isHandled: boolean = false;
   #isHeld: boolean = false;
+  /** The handler takes no messages now. */
+  #isPaused: boolean = false;
   /** The answer is being compressed. */
   #isPacking: boolean = false;
 
@@ -61,6 +64,11 @@ export class CallMachine
   /** Lends memory for its messages, where the handler says when it is finished with them. */
   get lender(): BodyLender | undefined {
     return this.bound.definition.isRequestLent === true && this.dialect.codec === 'proto' ? this.exchange : undefined;
+  }
+
+  /** Where its messages are placed, if anywhere. */
+  get place(): PlaceMessage | undefined {
+    return this.lender && this.bound.definition.placeRequest;
   }
 
   /** Checks the head, then runs interceptors and handler. */
@@ -120,7 +128,10 @@ export class CallMachine
     if (!this.isEnded) this.dialect.read(this, this.#requestCompression);
   }
 
+  /** Messages that have arrived stay undecoded: as bytes they take no more memory than is counted for them. */
   pauseRequests(): void {
+    this.#isPaused = true;
+    this.reader?.hold();
     this.exchange.pause();
   }
 
@@ -129,7 +140,11 @@ export class CallMachine
    * itself.
    */
   resumeRequests(): void {
-    if (this.reader !== undefined && !this.#isHeld && !this.isEnded) this.exchange.resume();
+    const wasPaused = this.#isPaused;
+    this.#isPaused = false;
+    if (this.reader === undefined || this.#isHeld) return;
+    if (wasPaused) this.reader.release();
+    if (!this.#isPaused && !this.#isHeld && !this.isEnded) this.exchange.resume();
   }
 
   onData(piece: Uint8Array): void {
@@ -153,12 +168,15 @@ export class CallMachine
     this.reader?.end();
   }
 
-  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined): void {
+  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined, tail?: Uint8Array): void {
     if (this.isEnded || this.#lent !== undefined) {
       // A second message is refused below, and is not read.
       lent?.release();
       if (this.isEnded) return;
-    } else this.#lent = lent;
+    } else {
+      this.#lent = lent;
+      this.#tail = tail;
+    }
     if (!isCompressed) {
       this.#accept(message, envelopePrefixBytes + message.length);
       return;
@@ -185,6 +203,8 @@ export class CallMachine
   /** A message was decompressed off the event loop: later ones may be delivered. */
   #letGo(): void {
     this.#isHeld = false;
+    // While the handler reads nothing, later ones wait.
+    if (this.#isPaused) return;
     this.reader?.release();
     this.resumeRequests();
   }
@@ -218,10 +238,12 @@ export class CallMachine
       this.fail(new RpcError('unimplemented', `${this.method} takes one message, but the caller sent none`));
       return;
     }
+    const tail = this.#tail;
     this.#message = undefined;
+    this.#tail = undefined;
     let message: unknown;
     try {
-      message = decodeMessage(this.bound.definition, this.dialect.codec, bytes);
+      message = decodeMessage(this.bound.definition, this.dialect.codec, bytes, tail);
     } catch (error) {
       this.fail(error);
       return;
@@ -420,6 +442,7 @@ export class CallMachine
     this.markEnded(error);
     this.reader?.close();
     this.#message = undefined;
+    this.#tail = undefined;
     // A handler that runs may still read the message.
     if (!this.#isHandled) this.#releaseLent();
     this.#requests?.acceptError(error ?? callOver);

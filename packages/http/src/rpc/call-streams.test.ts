@@ -57,6 +57,46 @@ test.each(['application/grpc', 'application/grpc-web', 'application/grpc-web-tex
   },
 );
 
+test.each(['application/grpc', 'application/grpc-web-text', 'application/connect+proto'])(
+  'messages that arrive while the handler takes none stay undecoded, and come in order, the end last (%s)',
+  (type) => {
+    const texts = Array.from({ length: 1000 }, (_, index) => String(index));
+    const body = Buffer.concat(texts.map((text) => envelopedText(text)));
+    const sent = type === 'application/grpc-web-text' ? Buffer.from(body.toString('base64')) : body;
+    const exchange = new ExchangeDouble({ path: '/test.Echo/Bidi', headers: [['content-type', type]] }).send(sent);
+    const decode = vi.fn(textCodec.fromProto);
+    const heard: string[] = [];
+    let resume = (): void => {};
+    const method = bidi<string, string>({
+      name: 'Bidi',
+      request: { ...textCodec, fromProto: decode },
+      response: textCodec,
+      handle: (requests, call) => {
+        resume = () => requests.resume();
+        requests.listen({
+          onMessage: (text) => {
+            heard.push(text);
+            if (heard.length % 100 === 1) requests.pause();
+          },
+          onEnd: () => {
+            heard.push('end');
+            call.end();
+          },
+        });
+        return undefined;
+      },
+    });
+    createRpcHandler([{ name: 'test.Echo', methods: [method] }])(exchange);
+    expect([heard.length, decode.mock.calls.length]).toEqual([1, 1]);
+    for (let rounds = 1; rounds < 10; rounds++) {
+      resume();
+      expect([heard.length, decode.mock.calls.length]).toEqual([100 * rounds + 1, 100 * rounds + 1]);
+    }
+    resume();
+    expect(heard).toEqual([...texts, 'end']);
+  },
+);
+
 test('an iterable is read no faster than the caller reads', async () => {
   let made = 0;
   async function* count(): AsyncGenerator<string> {

@@ -4,7 +4,7 @@ import { type BodyLender, ByteGatherer, keptCopyOf, unpinned } from '../wire/byt
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
-import type { MessageBytes } from './service.ts';
+import type { MessageBytes, PlaceMessage } from './service.ts';
 
 export const envelopePrefixBytes = 5;
 export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
@@ -58,8 +58,8 @@ export interface MessageReader {
 }
 
 export interface MessageSink {
-  /** If the memory of the message is lent, the sink has to release it. */
-  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined): void;
+  /** If the memory of the message is lent, the sink has to release it. A message that was placed comes as head and tail. */
+  onMessage(message: Uint8Array, isCompressed: boolean, lent: LentBody | undefined, tail?: Uint8Array): void;
   onMessagesEnd(): void;
   onBadMessage(error: RpcError): void;
 }
@@ -69,6 +69,7 @@ export class EnvelopeReader implements MessageReader {
   readonly #bytesMax: number;
   readonly #memory: MemoryLease;
   readonly #lender: BodyLender | undefined;
+  readonly #place: PlaceMessage | undefined;
   #prefix: Uint8Array | undefined = undefined;
   #prefixBytes = 0;
   #flags = 0;
@@ -76,16 +77,24 @@ export class EnvelopeReader implements MessageReader {
   /** The current message, if it did not arrive in one piece. */
   #message: ByteGatherer | undefined = undefined;
   #isHeld: boolean = false;
+  #isReleasing: boolean = false;
   #isEnded: boolean = false;
   #isBroken: boolean = false;
   #kept: Uint8Array[] | undefined = undefined;
 
-  /** With a lender, large messages that are not compressed are in memory of it. */
-  constructor(sink: MessageSink, bytesMax: number, memory: MemoryLease, lender?: BodyLender) {
+  /** With a lender, large messages that are not compressed are in memory of it, or of the placement that `place` finds. */
+  constructor(
+    sink: MessageSink,
+    bytesMax: number,
+    memory: MemoryLease,
+    lender?: BodyLender | undefined,
+    place?: PlaceMessage | undefined,
+  ) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
     this.#memory = memory;
     this.#lender = lender;
+    this.#place = place;
   }
 
   get isMidMessage(): boolean {
@@ -130,9 +139,13 @@ export class EnvelopeReader implements MessageReader {
 
   release(): void {
     this.#isHeld = false;
+    // The sink may hold and release while it is given a message: the rest follows when that returns.
+    if (this.#isReleasing) return;
+    this.#isReleasing = true;
     const kept = this.#kept;
     this.#kept = undefined;
     if (kept !== undefined) for (const piece of kept) this.push(piece);
+    this.#isReleasing = false;
     if (this.#isEnded) this.end();
   }
 
@@ -164,8 +177,15 @@ export class EnvelopeReader implements MessageReader {
       this.#deliver(isLent ? keptCopyOf(message) : unpinned(message), undefined);
       return end;
     }
-    this.#message = new ByteGatherer(this.#length, this.#memory, this.#isCompressed ? undefined : this.#lender);
+    this.#message = this.#gatherer(piece, at);
     return at;
+  }
+
+  #gatherer(piece: Uint8Array, at: number): ByteGatherer {
+    if (this.#isCompressed) return new ByteGatherer(this.#length, this.#memory);
+    const isPlaced = this.#place !== undefined && this.#length >= lentBytesMin && at < piece.length;
+    const placement = isPlaced ? this.#place?.(piece.subarray(at), this.#length) : undefined;
+    return new ByteGatherer(this.#length, this.#memory, this.#lender, placement);
   }
 
   #accept(bytes: Uint8Array, at: number): boolean {
@@ -203,14 +223,14 @@ export class EnvelopeReader implements MessageReader {
     if (message.bytes === this.#length) {
       while (!message.settle());
       this.#message = undefined;
-      const { bytes, lent } = message.takeGathered();
-      this.#deliver(bytes, lent);
+      const { bytes, lent, tail } = message.takeGathered();
+      this.#deliver(bytes, lent, tail);
     }
     return from + taken;
   }
 
-  #deliver(message: Uint8Array, lent: LentBody | undefined): void {
-    this.#sink.onMessage(message, this.#isCompressed, lent);
+  #deliver(message: Uint8Array, lent: LentBody | undefined, tail?: Uint8Array): void {
+    this.#sink.onMessage(message, this.#isCompressed, lent, tail);
   }
 
   #break(error: RpcError): void {

@@ -34,7 +34,7 @@ export class GrpcDialect implements Dialect {
   }
 
   read(call: CallMachine): void {
-    call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory, call.lender);
+    call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory, call.lender, call.place);
     call.exchange.resume();
   }
 

@@ -23,7 +23,7 @@ export class GrpcWebDialect extends GrpcDialect {
   }
 
   override read(call: CallMachine): void {
-    const reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory, call.lender);
+    const reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory, call.lender, call.place);
     call.reader = this.#isText ? new Base64Reader(reader, (error) => call.fail(error)) : reader;
     call.exchange.resume();
   }

@@ -3,9 +3,14 @@ import { byteLengthOf, messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes, RpcMethod } from './service.ts';
 
-export function decodeMessage({ name, request }: RpcMethod, codec: 'proto' | 'json', bytes: Uint8Array): unknown {
+export function decodeMessage(
+  { name, request }: RpcMethod,
+  codec: 'proto' | 'json',
+  bytes: Uint8Array,
+  tail?: Uint8Array | undefined,
+): unknown {
   try {
-    if (codec === 'proto') return request.fromProto(bytes);
+    if (codec === 'proto') return request.fromProto(bytes, tail);
     if (request.fromJson !== undefined) return request.fromJson(bytes);
   } catch (error) {
     if (error instanceof RpcError) throw error;

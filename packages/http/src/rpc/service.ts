@@ -3,7 +3,7 @@
  * `serverStream`, `clientStream` and `bidi` make methods whose handlers are typed by their codecs.
  */
 import type { CancelSignal } from '@millrace/protocol';
-import type { Peer } from '../exchange.ts';
+import type { BodyPlacement, Peer } from '../exchange.ts';
 import type { MetadataWriter, RequestMetadata } from './metadata.ts';
 import type { RequestStream } from './request-stream.ts';
 import type { RpcError } from './rpc-error.ts';
@@ -15,7 +15,8 @@ export type MessageBytes = Uint8Array | readonly Uint8Array[];
 export interface RequestCodec<I> {
   /** The largest message, compressed and decompressed, where that is less than the server's limit. */
   readonly bytesMax?: number;
-  fromProto(bytes: Uint8Array): I;
+  /** A message that was placed (`PlaceMessage`) comes as its head and the rest, which is the tail. */
+  fromProto(bytes: Uint8Array, tail?: Uint8Array): I;
   /** If left out, the method cannot be called with JSON. */
   fromJson?(bytes: Uint8Array): I;
 }
@@ -24,6 +25,12 @@ export interface ResponseCodec<O> {
   toProto(message: O): MessageBytes;
   toJson?(message: O): MessageBytes;
 }
+
+/**
+ * Where a large message is received, by the bytes of it that have come first and the number of all its bytes. Undefined: like
+ * any other.
+ */
+export type PlaceMessage = (first: Uint8Array, messageBytes: number) => BodyPlacement | undefined;
 
 /** What every handler and interceptor gets of a call. */
 export interface RpcCall {
@@ -103,6 +110,8 @@ interface Method extends MethodOptions<unknown, unknown> {
   readonly isIdempotent: boolean;
   /** The memory of large requests is lent: the handler calls `releaseRequest` when it is finished with one. */
   readonly isRequestLent?: boolean;
+  /** Of a method with `isRequestLent`. */
+  readonly placeRequest?: PlaceMessage;
 }
 
 export type RpcMethod =
@@ -129,6 +138,7 @@ export function unary<I, O>(
     readonly handle: UnaryHandler<I, O>;
     readonly isIdempotent?: boolean;
     readonly isRequestLent?: boolean;
+    readonly placeRequest?: PlaceMessage;
   },
 ): RpcMethod {
   return { isIdempotent: false, ...options, kind: 'unary' } as RpcMethod;

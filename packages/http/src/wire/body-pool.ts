@@ -3,6 +3,7 @@
  * collects garbage every few dozen requests.
  */
 import assert from 'node:assert/strict';
+import { ArrivingBodies } from './arriving-bodies.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -72,6 +73,10 @@ interface SizeClass {
 
 export class BodyPool {
   readonly isPoisoned: boolean;
+  /** Bodies that arrive in memory of somebody else. */
+  readonly arriving: ArrivingBodies;
+  /** Bytes of such memory that bodies have now. */
+  placedBytes = 0;
   readonly #freeBytesMax: number;
   readonly #after: (ms: number, callback: () => void) => void;
   readonly #classes = new Map<number, SizeClass>();
@@ -84,6 +89,7 @@ export class BodyPool {
     this.#freeBytesMax = freeBytesMax ?? freeBytesMaxDefault;
     this.isPoisoned = isPoisoned;
     this.#after = after;
+    this.arriving = new ArrivingBodies(after);
   }
 
   /** Bytes that are kept for later bodies. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
+import type { BodyPlacement } from '../exchange.ts';
 import { BodyPool, LentBody } from './body-pool.ts';
 import { type BodyLender, ByteGatherer, unpinned } from './byte-gatherer.ts';
 import { ScriptedMemory } from './testing/scripted-memory.ts';
@@ -82,7 +83,12 @@ test('memory for moving an unfinished body is released when it is aborted', () =
 });
 
 /** Counts as an exchange does: pieces when they arrive, lent memory until it is released. */
-function lendingGatherer(lengthBytes: number | undefined, grantedBytesMax = Number.POSITIVE_INFINITY) {
+function lendingGatherer(
+  lengthBytes: number | undefined,
+  grantedBytesMax = Number.POSITIVE_INFINITY,
+  placement?: BodyPlacement,
+) {
+  const moves = { count: 0, moveAway: () => {} };
   const memory = new ScriptedMemory(grantedBytesMax);
   const lease = memory.lease(idle);
   const pool = new BodyPool({ isPoisoned: true, after: () => {} });
@@ -97,8 +103,21 @@ function lendingGatherer(lengthBytes: number | undefined, grantedBytesMax = Numb
         lease.give(capacity);
       });
     },
+    lendPlaced: (wanted, bytes, _filledBytes, moveAway) => {
+      const placed = lease.hasRoomFor(bytes) ? wanted.lend(bytes) : undefined;
+      if (placed === undefined) return undefined;
+      lease.count(bytes);
+      moves.moveAway = moveAway;
+      return new LentBody(Buffer.from(placed.bytes.buffer, placed.bytes.byteOffset, bytes), () => {
+        placed.release();
+        lease.give(bytes);
+      });
+    },
+    onBodyMoved: () => {
+      moves.count++;
+    },
   };
-  const gatherer = new ByteGatherer(lengthBytes, lease, lender);
+  const gatherer = new ByteGatherer(lengthBytes, lease, lender, placement);
   const receive = (bytes: Buffer, isLent: boolean): void => {
     lease.count(bytes.length);
     if (!isLent) gatherer.push(bytes);
@@ -108,8 +127,99 @@ function lendingGatherer(lengthBytes: number | undefined, grantedBytesMax = Numb
       piece.fill(0xdb);
     }
   };
-  return { gatherer, memory, pool, receive };
+  return { gatherer, memory, pool, receive, moves };
 }
+
+/** Memory of somebody else, which must not be written to when it is not lent. */
+function placementOf(headBytes: number) {
+  const state = { lentBytes: 0, bytes: Buffer.alloc(0) };
+  const placement: BodyPlacement = {
+    headBytes,
+    lend: (bytes) => {
+      state.lentBytes += bytes;
+      state.bytes = Buffer.alloc(bytes, 0xee);
+      return {
+        bytes: state.bytes,
+        release: () => {
+          state.lentBytes -= bytes;
+        },
+      };
+    },
+  };
+  return { placement, state };
+}
+
+test('a placed body has its head in memory of its own and the rest in that of the placement, counted once', () => {
+  const pieces = fc.array(fc.tuple(fc.oneof(fc.nat(10), fc.nat(400_000)), fc.boolean()), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  const moved = fc.option(fc.nat(11), { nil: undefined });
+  fc.assert(
+    fc.property(pieces, fc.nat(100_000), moved, fc.constantFrom(300_000, 1e9), (given, head, movedAt, grantedMax) => {
+      const parts = given.map(([size], index) => Buffer.alloc(size, index + 1));
+      const whole = Buffer.concat(parts);
+      const headBytes = Math.min(head, whole.length);
+      const { placement, state } = placementOf(headBytes);
+      const { gatherer, memory, pool, receive, moves } = lendingGatherer(whole.length, grantedMax, placement);
+      for (const [index, part] of parts.entries()) {
+        if (index === movedAt) moves.moveAway();
+        receive(part, given[index]?.[1] === true);
+      }
+      while (!gatherer.settle());
+      const { bytes, lent, tail } = gatherer.takeGathered();
+      expect(Buffer.compare(Buffer.concat([bytes, tail ?? Buffer.alloc(0)]), whole)).toBe(0);
+      if (tail !== undefined) {
+        expect([bytes.length, tail.buffer]).toEqual([headBytes, state.bytes.buffer]);
+        expect([memory.usedBytes, pool.lentBytes]).toEqual([whole.length, 0]);
+      } else {
+        expect(memory.usedBytes).toBe(lent === undefined ? whole.length : lent.bytes.length);
+        expect([pool.lentBytes, state.lentBytes]).toEqual([lent?.bytes.length ?? 0, 0]);
+      }
+      // A body that is complete is not moved any more.
+      moves.moveAway();
+      lent?.release();
+      expect([pool.lentBytes, state.lentBytes]).toEqual([0, 0]);
+      expect(memory.usedBytes).toBe(tail !== undefined ? headBytes : lent === undefined ? whole.length : 0);
+    }),
+    { seed: 5, numRuns: 500 },
+  );
+});
+
+test('a body is placed for what has arrived, not for what it announces, and leaves when it is given up', () => {
+  const { placement, state } = placementOf(100);
+  const { gatherer, memory, receive } = lendingGatherer(1_000_000, 1e9, placement);
+  receive(Buffer.alloc(15_000, 1), true);
+  expect(state.lentBytes).toBe(0);
+  receive(Buffer.alloc(55_000, 2), true);
+  expect(state.lentBytes).toBe(999_900);
+  const target = gatherer.readTarget(1e9);
+  expect([target?.bytes.buffer, target?.bytes.byteOffset]).toEqual([state.bytes.buffer, 69_900]);
+  gatherer.clear();
+  // What arrived and is not in lent memory is counted by the owner of the body, here its head.
+  expect([state.lentBytes, memory.usedBytes]).toEqual([0, 100]);
+});
+
+test('a placed body that is moved away goes on in other memory, which a socket reads into from then on', () => {
+  const { placement, state } = placementOf(100);
+  const { gatherer, pool, receive, moves } = lendingGatherer(600_000, 1e9, placement);
+  receive(Buffer.alloc(300_000, 1), true);
+  const before = gatherer.readTarget(300_000);
+  before?.lent.hold();
+  moves.moveAway();
+  // The socket still holds it.
+  expect([moves.count, state.lentBytes]).toEqual([1, 599_900]);
+  before?.lent.release();
+  expect(state.lentBytes).toBe(0);
+  const after = gatherer.readTarget(300_000);
+  expect(gatherer.isIn(before?.lent as LentBody)).toBe(false);
+  after?.bytes.fill(2);
+  gatherer.skipWritten(300_000);
+  const { bytes, lent, tail } = gatherer.takeGathered();
+  expect([tail, bytes.length, bytes[299_999], bytes[300_000], bytes[599_999]]).toEqual([undefined, 600_000, 1, 2, 2]);
+  lent?.release();
+  expect(pool.lentBytes).toBe(0);
+});
 
 test('pieces that are lent are joined as others are, and lent memory is counted once, until it is released', () => {
   const pieces = fc.array(fc.tuple(fc.oneof(fc.nat(10), fc.nat(400_000)), fc.boolean()), { maxLength: 12 });

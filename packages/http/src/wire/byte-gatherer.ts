@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { BodyPlacement } from '../exchange.ts';
 import { type LentBody, lentBytesMin, type ReadTarget } from './body-pool.ts';
 import type { MemoryLease } from './memory.ts';
 
@@ -11,6 +12,10 @@ const growthUnknown = 2;
 const wholeBytesMax = 1024 * 1024;
 /** Lent memory has been touched before and is counted as a whole: a body gets it for what arrived, not for what it announced. */
 const lentPerArrivedMax = 16;
+/** A placed body may be lent more: its first frame is enough for a megabyte, as it is moved away if the rest takes long. */
+const placedPerArrivedMax = 64;
+/** What has arrived is moved when a body is placed: so much at most. */
+const movedToPlacementBytesMax = 256 * 1024;
 /** A view keeps its whole buffer alive: it is copied unless it is at least this part of the buffer. */
 const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
@@ -29,12 +34,25 @@ const noBytes = new Uint8Array(0);
 export interface BodyLender {
   /** `filledBytes` of it have arrived. Undefined: there is none of that size, or no room. */
   lendBody(bytes: number, filledBytes: number): LentBody | undefined;
+  /** The same for a placed body: `moveAway` is called if it takes too long to arrive. */
+  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: () => void): LentBody | undefined;
+  /** What is left of the body is gathered elsewhere than its placement: a socket must not read into that any more. */
+  onBodyMoved(): void;
 }
 
 /** A whole body, and the memory it is in where that was lent. */
 interface GatheredBody {
+  /** All of it, or what comes before the tail. */
   readonly bytes: Uint8Array;
   readonly lent: LentBody | undefined;
+  /** Of a placed body, what lies where it was placed. */
+  readonly tail: Uint8Array | undefined;
+}
+
+/** A body that has a placement and is gathered there. */
+interface PlacedBody {
+  readonly head: Buffer;
+  readonly lent: LentBody;
 }
 
 /**
@@ -58,13 +76,22 @@ export class ByteGatherer {
   #outgrownLent: LentBody | undefined = undefined;
   #outgrownBytes = 0;
   #movedBytes = 0;
+  /** Where the body may be placed; undefined: nowhere, or nowhere any more. */
+  #placement: BodyPlacement | undefined;
+  #placed: PlacedBody | undefined = undefined;
   bytes = 0;
 
   /** `lengthBytes` is the announced length, if any. With a lender, the body is taken by `takeGathered`. */
-  constructor(lengthBytes: number | undefined, memory: MemoryLease, lender?: BodyLender) {
+  constructor(
+    lengthBytes: number | undefined,
+    memory: MemoryLease,
+    lender?: BodyLender,
+    placement?: BodyPlacement | undefined,
+  ) {
     this.#lengthBytes = lengthBytes;
     this.#memory = memory;
     this.#lender = lender;
+    this.#placement = placement;
   }
 
   /** The piece stays valid. */
@@ -84,15 +111,17 @@ export class ByteGatherer {
 
   /** Where at most `bytesMax` of the next bytes may be written; undefined: nowhere. `skipWritten` says how many were. */
   readTarget(bytesMax: number): ReadTarget | undefined {
-    const lent = this.#lent;
+    const placed = this.#placed;
+    const lent = placed?.lent ?? this.#lent;
     if (lent === undefined) return undefined;
-    const end = Math.min(lent.bytes.length, this.bytes + Math.min(bytesMax, targetBytesMax));
-    return end - this.bytes < targetBytesMin ? undefined : { bytes: lent.bytes.subarray(this.bytes, end), lent };
+    const begin = placed === undefined ? this.bytes : this.bytes - placed.head.length;
+    const end = Math.min(lent.bytes.length, begin + Math.min(bytesMax, targetBytesMax));
+    return end - begin < targetBytesMin ? undefined : { bytes: lent.bytes.subarray(begin, end), lent };
   }
 
   /** Whether the body is gathered in this memory. */
   isIn(lent: LentBody): boolean {
-    return this.#lent === lent;
+    return this.#lent === lent || this.#placed?.lent === lent;
   }
 
   /** So many bytes were written to the target. Their memory is counted already. */
@@ -101,6 +130,11 @@ export class ByteGatherer {
   }
 
   #append(piece: Uint8Array): void {
+    const placed = this.#placed ?? (this.#placement && this.#takePlaced(this.#placement, piece.length));
+    if (placed !== undefined) {
+      this.#appendPlaced(placed, piece);
+      return;
+    }
     const buffer = this.#bufferFor(piece.length);
     buffer.set(piece, this.bytes);
     this.bytes += piece.length;
@@ -122,20 +156,90 @@ export class ByteGatherer {
 
   /** The whole body with the memory that was lent for it, which belongs to the caller from now on. */
   takeGathered(): GatheredBody {
+    const placed = this.#placed;
+    if (placed !== undefined) {
+      const tail = placed.lent.bytes.subarray(0, this.bytes - placed.head.length);
+      this.#placed = undefined;
+      this.clear();
+      return { bytes: placed.head, lent: placed.lent, tail };
+    }
     const bytes = this.#buffer === undefined ? unpinned(this.#first ?? noBytes) : this.#buffer.subarray(0, this.bytes);
     const lent = this.#lent;
     this.#lent = undefined;
     this.clear();
-    return { bytes, lent };
+    return { bytes, lent, tail: undefined };
   }
 
   clear(): void {
     this.#dropOutgrown();
     this.#lent?.release();
+    this.#placed?.lent.release();
+    this.#dropBuffer();
+    this.#placed = undefined;
+    this.#placement = undefined;
+    this.bytes = 0;
+  }
+
+  #dropBuffer(): void {
     this.#lent = undefined;
     this.#buffer = undefined;
     this.#first = undefined;
-    this.bytes = 0;
+  }
+
+  /** Places the body once enough of it has arrived: all of its head, and a part of what it announces. */
+  #takePlaced(placement: BodyPlacement, moreBytes: number): PlacedBody | undefined {
+    const length = this.#lengthBytes;
+    const needed = this.bytes + moreBytes;
+    const { headBytes } = placement;
+    if (length === undefined || this.bytes > movedToPlacementBytesMax) {
+      this.#placement = undefined;
+      return undefined;
+    }
+    if (needed < headBytes || needed * placedPerArrivedMax < length) return undefined;
+    this.#placement = undefined;
+    const moveAway = (): void => this.#moveAway();
+    const lent = this.#lender?.lendPlaced(placement, length - headBytes, needed - headBytes, moveAway);
+    if (lent === undefined) return undefined;
+    while (!this.settle());
+    const arrived = this.#first ?? this.#buffer?.subarray(0, this.bytes) ?? noBytes;
+    const head = Buffer.allocUnsafe(headBytes);
+    head.set(arrived.subarray(0, headBytes), 0);
+    lent.bytes.set(arrived.subarray(headBytes), 0);
+    const headArrived = Math.min(headBytes, this.bytes);
+    // The head stays counted by itself, as if it had just arrived.
+    if (this.#lent !== undefined) this.#memory.count(headArrived);
+    else this.#memory.give(this.bytes - headArrived);
+    this.#lent?.release();
+    this.#dropBuffer();
+    this.#placed = { head, lent };
+    return this.#placed;
+  }
+
+  #appendPlaced({ head, lent }: PlacedBody, piece: Uint8Array): void {
+    const ofHead = Math.min(piece.length, Math.max(0, head.length - this.bytes));
+    if (ofHead > 0) head.set(piece.subarray(0, ofHead), this.bytes);
+    lent.bytes.set(ofHead === 0 ? piece : piece.subarray(ofHead), this.bytes + ofHead - head.length);
+    this.bytes += piece.length;
+    this.#memory.give(piece.length - ofHead);
+  }
+
+  /** The body arrives too slowly to hold memory that others need: it is gathered like any other. */
+  #moveAway(): void {
+    const placed = this.#placed;
+    const lender = this.#lender;
+    if (placed === undefined || lender === undefined) return;
+    const { head, lent } = placed;
+    const length = head.length + lent.bytes.length;
+    const arrived = lent.bytes.subarray(0, this.bytes - head.length);
+    this.#placed = undefined;
+    this.#lent = lender.lendBody(length, this.bytes);
+    this.#buffer = this.#lent?.bytes ?? Buffer.allocUnsafeSlow(length);
+    this.#buffer.set(head, 0);
+    this.#buffer.set(arrived, head.length);
+    if (this.#lent === undefined) this.#memory.count(arrived.length);
+    else this.#memory.give(head.length);
+    lent.release();
+    lender.onBodyMoved();
   }
 
   #bufferFor(moreBytes: number): Buffer {

@@ -274,3 +274,81 @@ test('a handler that releases a body before it has read it is found', async () =
   expect(await post(at, agent, body, false)).not.toBe(digestOf(body));
   agent.destroy();
 });
+
+/** Memory of somebody else for bodies, which is overwritten when it is released. */
+function placing() {
+  const counts = { lent: 0, placed: 0, whole: 0 };
+  const handler: HttpHandler = ({ body }) =>
+    new Promise<HttpResponse>((resolve) => {
+      const lend = (bytes: number) => {
+        const memory = Buffer.alloc(bytes, 0xee);
+        counts.lent++;
+        const release = (): void => {
+          memory.fill(0xdb);
+          counts.lent--;
+        };
+        return { bytes: memory, release };
+      };
+      const receiver = {
+        onBody: async (head: Uint8Array, release: () => void, tail?: Uint8Array) => {
+          if (tail === undefined) counts.whole++;
+          else counts.placed++;
+          await nextTurn();
+          const digest = digestOf(tail === undefined ? head : Buffer.concat([head, tail]));
+          release();
+          resolve({ status: 200, headers: [], body: Buffer.from(digest) });
+        },
+        onBodyFailed: () => resolve({ status: 400, headers: [] }),
+      };
+      body.lendAll(bytesMax, receiver, { headBytes: 100, lend });
+    });
+  return { handler, counts };
+}
+
+test('placed bodies are whole, over HTTP/1.1 and HTTP/2, and their memory is released', async () => {
+  const { handler, counts } = placing();
+  const memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
+  const at = await start(handler, { memory });
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const bodies = Array.from({ length: 40 }, (_, index) => bodyOf(65_000 + 61_007 * (index % 13), 3000 + index));
+  expect(await Promise.all(bodies.map((body) => post(at, agent, body, false)))).toEqual(bodies.map(digestOf));
+  agent.destroy();
+  const client = connectHttp2(`http://127.0.0.1:${at.port}`, { maxSessionMemory: 1000 });
+  const call = async (body: Buffer): Promise<string> => {
+    const stream = client.request({ ':method': 'POST', ':path': '/', 'content-length': String(body.length) });
+    stream.end(body);
+    let text = '';
+    for await (const piece of stream) text += String(piece);
+    return text;
+  };
+  expect(await Promise.all(bodies.map(call))).toEqual(bodies.map(digestOf));
+  client.close();
+  expect(counts.placed).toBeGreaterThan(60);
+  expect(counts.lent).toBe(0);
+  expect([pool.lentBytes, pool.placedBytes]).toEqual([0, 0]);
+  await at.close();
+  expect(memory.usedBytes).toBe(0);
+});
+
+test('a placed body that takes too long is moved away, also from under the socket that reads into it', async () => {
+  const sweeps: (() => void)[] = [];
+  const bodies = new BodyPool({ isPoisoned: true, after: (_ms, callback) => sweeps.push(callback) });
+  const { handler, counts } = placing();
+  const at = await start(handler, { bodies });
+  const body = bodyOf(600_000, 77);
+  const socket = connect(at.port, '127.0.0.1');
+  socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`);
+  socket.write(body.subarray(0, 250_000));
+  await vi.waitUntil(() => counts.lent === 1);
+  // Twice: a body is given one interval at least.
+  sweeps.shift()?.();
+  expect(counts.lent).toBe(1);
+  sweeps.shift()?.();
+  expect([counts.lent, bodies.placedBytes]).toEqual([0, 0]);
+  expect(bodies.lentBytes).toBeGreaterThan(0);
+  socket.write(body.subarray(250_000));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toContain(digestOf(body));
+  expect([counts.whole, counts.placed]).toEqual([1, 0]);
+  socket.destroy();
+});

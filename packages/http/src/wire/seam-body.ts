@@ -1,5 +1,6 @@
 import {
   BodyAborted,
+  type BodyPlacement,
   type BodyReceiver,
   BodyTooLarge,
   type LentBodyReceiver,
@@ -45,14 +46,19 @@ export class SeamBody implements RequestBody {
   }
 
   giveAll(bytesMax: number, receiver: BodyReceiver): void {
-    this.#gatherAll(bytesMax, receiver, undefined);
+    this.#gatherAll(bytesMax, receiver, undefined, undefined);
   }
 
-  lendAll(bytesMax: number, receiver: LentBodyReceiver): void {
-    this.#gatherAll(bytesMax, receiver, this.#exchange);
+  lendAll(bytesMax: number, receiver: LentBodyReceiver, placement?: BodyPlacement): void {
+    this.#gatherAll(bytesMax, receiver, this.#exchange, placement);
   }
 
-  #gatherAll(bytesMax: number, receiver: LentBodyReceiver, lender: BodyLender | undefined): void {
+  #gatherAll(
+    bytesMax: number,
+    receiver: LentBodyReceiver,
+    lender: BodyLender | undefined,
+    placement: BodyPlacement | undefined,
+  ): void {
     this.#take();
     const declared = this.#exchange.lengthBytes;
     if (declared !== undefined && declared > bytesMax) receiver.onBodyFailed(new BodyTooLarge(bytesMax));
@@ -60,7 +66,7 @@ export class SeamBody implements RequestBody {
     else {
       this.#bytesMax = bytesMax;
       this.#receiver = receiver;
-      this.#gathered = new ByteGatherer(declared, this.#exchange.memory, lender);
+      this.#gathered = new ByteGatherer(declared, this.#exchange.memory, lender, placement);
       this.#exchange.isBodyDue = true;
       this.#exchange.resume();
     }
@@ -154,8 +160,8 @@ export class SeamBody implements RequestBody {
     }
     this.#gathered = undefined;
     this.#receiver = undefined;
-    const { bytes, lent } = gathered.takeGathered();
-    receiver.onBody(bytes, lent === undefined ? nothingLent : () => lent.release());
+    const { bytes, lent, tail } = gathered.takeGathered();
+    receiver.onBody(bytes, lent === undefined ? nothingLent : () => lent.release(), tail);
   }
 
   onAbort(reason: string): void {

@@ -84,6 +84,22 @@ export class SharedInput {
     this.#next = next?.bytes ?? this.#bytes;
   }
 
+  /** The memory that the next read would go to is needed elsewhere. To be called between two reads. */
+  retarget(socket: Socket, transport: InputTransport): void {
+    const { connection, target } = transport;
+    const inside = socket as unknown as SocketInside;
+    const handle = inside._handle;
+    // A socket without a handle is closed, which releases its target.
+    if (target === undefined || this.#userBuffer === undefined || typeof handle?.useUserBuffer !== 'function') return;
+    const next = connection.readTarget?.();
+    const bytes = next?.bytes ?? this.#bytes;
+    next?.lent.hold();
+    transport.target = next;
+    inside[this.#userBuffer.buffer] = bytes;
+    handle.useUserBuffer(bytes);
+    target.lent.release();
+  }
+
   /** The socket is closed, and nothing is read any more. */
   static detach(transport: InputTransport): void {
     const { target } = transport;

@@ -52,3 +52,53 @@ test('what the kernel takes of a large piece is seen while the piece is still on
   server.close();
   await once(server, 'close');
 });
+
+test('small pieces arrive in order when the kernel takes only some of them, and are counted as unsent until it has them', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as { port: number }).port, '127.0.0.1');
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  let onWritable = (): void => {};
+  const writable = new Promise<void>((resolve) => {
+    onWritable = resolve;
+  });
+  const transport = new SocketTransport(
+    socket,
+    { owner: '127.0.0.1', isTrustedProxy: false },
+    () => ({ ...silent, onWritable: () => onWritable() }),
+    () => {},
+  );
+  client.pause();
+  const smallBytes = 32 * 1024;
+  const pieces: Buffer[] = [];
+  const write = (): void => {
+    const piece = Buffer.alloc(smallBytes, pieces.length % 251);
+    pieces.push(piece);
+    transport.write([piece], undefined);
+  };
+  while (transport.pendingBytes === 0) write();
+  expect(transport.pendingBytes).toBe(smallBytes);
+  expect(transport.takenBytes).toBeGreaterThanOrEqual(smallBytes * (pieces.length - 1));
+  expect(transport.takenBytes).toBeLessThan(smallBytes * pieces.length);
+  // Behind one that is pending the stream writes.
+  for (let count = 0; count < 3; count++) write();
+  expect(transport.pendingBytes).toBe(4 * smallBytes);
+  const expected = Buffer.concat(pieces);
+  const received: Buffer[] = [];
+  for (let bytes = 0; bytes < expected.length; ) {
+    const chunk = client.read() as Buffer | null;
+    if (chunk === null) await once(client, 'readable');
+    else {
+      received.push(chunk);
+      bytes += chunk.length;
+    }
+  }
+  expect(Buffer.concat(received).equals(expected)).toBe(true);
+  await writable;
+  while (transport.pendingBytes > 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(transport.takenBytes).toBe(expected.length);
+  client.destroy();
+  socket.destroy();
+  server.close();
+  await once(server, 'close');
+});

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Peer } from '../exchange.ts';
 import type { ReadTarget } from './body-pool.ts';
+import { type DirectWriter, queuedBytesOf, takeDirectWrites } from './direct-write.ts';
+import { inputTurns, type TurnInput } from './input-turns.ts';
 import { type InputTransport, SharedInput } from './shared-input.ts';
 import type { Connection, Transport } from './transport.ts';
 
@@ -11,22 +13,31 @@ interface WiredSocket extends Socket {
   [wired]?: SocketTransport;
 }
 
-/**
- * The handle, which a socket does not expose. Where a version of Node keeps it elsewhere, only whole writes are seen.
- */
+/** What a socket does not expose. Where a version of Node keeps it elsewhere, only whole writes are seen. */
 interface SocketInside {
-  readonly _handle?: { readonly writeQueueSize?: number } | null;
   readonly _writableState?: { readonly writelen?: number };
 }
 
+/** Larger pieces are left to the stream, which costs little beside them. */
+const directBytesMax = 64 * 1024;
+
+const directWrites = takeDirectWrites();
+
 /** A socket as a connection sees it. Its listeners are shared functions, so that an idle connection has no closures. */
-export class SocketTransport implements Transport, InputTransport {
+export class SocketTransport implements Transport, InputTransport, TurnInput, DirectWriter {
   readonly socket: Socket;
   readonly #peer: { -readonly [Name in keyof Peer]: Peer[Name] };
   connection: Connection;
   readonly #onGone: (transport: SocketTransport) => void;
   readonly input: SharedInput | undefined;
   target: ReadTarget | undefined = undefined;
+  /** By its connection. */
+  #isPaused: boolean = false;
+  /** Until the next turn of the event loop. */
+  #isHeld: boolean = false;
+  /** Of a write without the stream that the kernel has not taken as a whole. The socket counts it as written. */
+  #directPendingBytes = 0;
+  #onDirectTaken: (() => void) | undefined = undefined;
 
   constructor(
     socket: Socket,
@@ -61,22 +72,25 @@ export class SocketTransport implements Transport, InputTransport {
     socket.resume();
   }
 
+  get owner(): string {
+    return this.#peer.owner;
+  }
+
   get peer(): Peer {
     return this.#peer;
   }
 
   get pendingBytes(): number {
-    return this.socket.writableLength;
+    return this.socket.writableLength + this.#directPendingBytes;
   }
 
   get takenBytes(): number {
     const { socket } = this;
-    const done = socket.bytesWritten - socket.writableLength;
+    const done = socket.bytesWritten - socket.writableLength - this.#directPendingBytes;
     // Node reports a write when all of it is done. How much is left of the current one only the handle knows, as for
     // the socket's own timeouts.
-    const { _handle: handle, _writableState: state } = socket as unknown as SocketInside;
-    const underWay = state?.writelen ?? 0;
-    return done + Math.max(0, underWay - (handle?.writeQueueSize ?? underWay));
+    const underWay = ((socket as unknown as SocketInside)._writableState?.writelen ?? 0) + this.#directPendingBytes;
+    return done + Math.max(0, underWay - (queuedBytesOf(socket) ?? underWay));
   }
 
   write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void {
@@ -85,6 +99,7 @@ export class SocketTransport implements Transport, InputTransport {
       onTaken?.();
       return;
     }
+    if (pieces.length === 1 && this.#writeDirectly(pieces[0] as Uint8Array, onTaken)) return;
     const last = pieces.length - 1;
     if (last === 0) {
       socket.write(pieces[0] as Uint8Array, onTaken);
@@ -96,12 +111,55 @@ export class SocketTransport implements Transport, InputTransport {
     socket.uncork();
   }
 
+  /** False: nothing was written, and the stream has to. */
+  #writeDirectly(bytes: Uint8Array, onTaken: (() => void) | undefined): boolean {
+    const { socket } = this;
+    if (directWrites === undefined || this.#peer.isEncrypted || bytes.length > directBytesMax) return false;
+    if (socket.writableLength > 0 || this.#directPendingBytes > 0 || bytes.length === 0) return false;
+    const outcome = directWrites.write(socket, bytes, this);
+    if (outcome === 'refused') return false;
+    if (outcome === 'pending') {
+      this.#directPendingBytes = bytes.length;
+      this.#onDirectTaken = onTaken;
+      return true;
+    }
+    if (outcome === 'failed') socket.destroy();
+    // Not before this returns, as with a stream.
+    if (onTaken !== undefined) process.nextTick(onTaken);
+    return true;
+  }
+
+  onDirectWritten(isFailed: boolean): void {
+    const onTaken = this.#onDirectTaken;
+    this.#onDirectTaken = undefined;
+    this.#directPendingBytes = 0;
+    if (isFailed) this.socket.destroy();
+    onTaken?.();
+    if (!this.socket.destroyed) this.connection.onWritable();
+  }
+
   pause(): void {
+    this.#isPaused = true;
     this.socket.pause();
   }
 
   resume(): void {
-    this.socket.resume();
+    this.#isPaused = false;
+    if (!this.#isHeld) this.socket.resume();
+  }
+
+  holdInput(): void {
+    this.#isHeld = true;
+    this.socket.pause();
+  }
+
+  releaseInput(): void {
+    this.#isHeld = false;
+    if (!this.#isPaused) this.socket.resume();
+  }
+
+  retarget(): void {
+    this.input?.retarget(this.socket, this);
   }
 
   end(): void {
@@ -120,12 +178,19 @@ export class SocketTransport implements Transport, InputTransport {
 }
 
 function onData(this: WiredSocket, bytes: Buffer): void {
-  this[wired]?.connection.receive(bytes);
+  const transport = this[wired];
+  if (transport === undefined) return;
+  inputTurns.begin(transport);
+  transport.connection.receive(bytes);
+  inputTurns.end(transport);
 }
 
 function onRead(this: WiredSocket, count: number): void {
   const transport = this[wired];
-  transport?.input?.pass(transport, count);
+  if (transport === undefined) return;
+  inputTurns.begin(transport);
+  transport.input?.pass(transport, count);
+  inputTurns.end(transport);
 }
 
 function onEnd(this: WiredSocket): void {

@@ -16,6 +16,8 @@ export interface Transport {
   /** Stops and restarts the arrival of bytes. */
   pause(): void;
   resume(): void;
+  /** Asks the connection at once where the next bytes are to be read to: not where it said before. */
+  retarget?(): void;
   /** Closes once everything written has been sent. */
   end(): void;
   /** Closes at once. */

@@ -5,7 +5,7 @@
  * The body is paused until `resume()`. Whoever received an exchange must end it, by `answer`, `end` or `abort`, also
  * after `onAbort`: until then it counts as an open request of the connection, so that cancelled work is limited too.
  */
-import type { HeaderList, Peer } from '../exchange.ts';
+import type { BodyPlacement, HeaderList, Peer } from '../exchange.ts';
 import { type BodyPool, LentBody, type ReadTarget } from './body-pool.ts';
 import { BodyQueue } from './body-queue.ts';
 import { type BodyLender, keptCopyOf } from './byte-gatherer.ts';
@@ -218,16 +218,40 @@ export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLen
     const capacity = bodies?.capacityFor(bytes);
     if (bodies === undefined || capacity === undefined || !this.memory.hasRoomFor(capacity)) return undefined;
     const buffer = bodies.take(capacity);
+    return this.#lent(buffer, filledBytes, () => bodies.giveBack(buffer));
+  }
+
+  /** The same in memory of the placement. */
+  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: () => void): LentBody | undefined {
+    const bodies = this.#bodies;
+    if (bodies === undefined || !this.memory.hasRoomFor(bytes)) return undefined;
+    const memory = placement.lend(bytes);
+    if (memory === undefined) return undefined;
+    const { buffer, byteOffset } = memory.bytes;
+    bodies.arriving.add(moveAway);
+    bodies.placedBytes += bytes;
+    return this.#lent(Buffer.from(buffer, byteOffset, bytes), filledBytes, () => {
+      bodies.arriving.remove(moveAway);
+      bodies.placedBytes -= bytes;
+      memory.release();
+    });
+  }
+
+  #lent(buffer: Buffer, filledBytes: number, giveBack: () => void): LentBody {
+    const capacity = buffer.length;
     this.memory.count(capacity);
     this.#lentBytes += capacity;
     this.#lentRoomBytes = capacity - filledBytes;
     return new LentBody(buffer, () => {
-      bodies.giveBack(buffer);
+      giveBack();
       this.#lentBytes -= capacity;
       if (this.#lentBytes === 0) this.#lentRoomBytes = 0;
       this.memory.give(capacity);
     });
   }
+
+  /** For the transport; HTTP/1.1 lets it read into the memory of a body. */
+  onBodyMoved(): void {}
 
   /** For the connection: where at most `bytesMax` of the next bytes of the body may be written. Undefined: they arrive by `acceptData`. */
   readTarget(bytesMax: number): ReadTarget | undefined {

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { InputTurns, ownerInputMsPerTurn, type TurnInput } from './input-turns.ts';
+
+/** An event loop whose time passes only where a read says so. */
+class TestLoop {
+  nowMs = 0;
+  readonly turns = new InputTurns(
+    () => this.nowMs,
+    (next) => {
+      this.#atEnd.push(next);
+    },
+  );
+  #atEnd: (() => void)[] = [];
+
+  get isWaiting(): boolean {
+    return this.#atEnd.length > 0;
+  }
+
+  endTurn(): void {
+    const ended = this.#atEnd;
+    this.#atEnd = [];
+    for (const next of ended) next();
+  }
+}
+
+class TestInput implements TurnInput {
+  readonly owner: string;
+  isHeld: boolean = false;
+  reads = 0;
+
+  constructor(owner: string) {
+    this.owner = owner;
+  }
+
+  holdInput(): void {
+    this.isHeld = true;
+  }
+
+  releaseInput(): void {
+    this.isHeld = false;
+  }
+
+  read(loop: TestLoop, takesMs: number): void {
+    if (this.isHeld) return;
+    loop.turns.begin(this);
+    this.reads += 1;
+    loop.nowMs += takesMs;
+    loop.turns.end(this);
+  }
+}
+
+const inputsOf = (owner: string, count: number): TestInput[] =>
+  Array.from({ length: count }, () => new TestInput(owner));
+
+test('an owner that is alone is never held', () => {
+  const loop = new TestLoop();
+  const inputs = inputsOf('alone', 100);
+  for (const input of inputs) input.read(loop, 10);
+  expect(inputs.filter(({ isHeld }) => isHeld)).toEqual([]);
+  expect(loop.isWaiting).toBe(false);
+});
+
+test('beside others an owner with much to read has its time in every turn, and all its connections get their turns', () => {
+  const loop = new TestLoop();
+  const heavy = inputsOf('heavy', 50);
+  const light = new TestInput('light');
+  const longest: number[] = [];
+  for (let turn = 0; turn < 200; turn++) {
+    const beganAt = loop.nowMs;
+    light.read(loop, 0.01);
+    for (const input of heavy) input.read(loop, 0.5);
+    if (turn > 0) longest.push(loop.nowMs - beganAt);
+    loop.endTurn();
+  }
+  expect(Math.max(...longest)).toBeLessThanOrEqual(2 * ownerInputMsPerTurn + 0.1);
+  expect(longest.at(-1)).toBeLessThanOrEqual(ownerInputMsPerTurn + 0.1);
+  expect(light.reads).toBe(200);
+  const reads = heavy.map((input) => input.reads);
+  expect(Math.min(...reads)).toBeGreaterThanOrEqual(Math.max(...reads) - 2);
+  expect(Math.min(...reads)).toBeGreaterThan(10);
+});
+
+test('what is held is released although nothing more arrives, and then nothing waits', () => {
+  const loop = new TestLoop();
+  const heavy = inputsOf('heavy', 20);
+  new TestInput('light').read(loop, 0.01);
+  for (const input of heavy) input.read(loop, 1);
+  expect(heavy.filter(({ isHeld }) => isHeld).length).toBe(18);
+  let turns = 0;
+  for (; loop.isWaiting && turns < 100; turns++) loop.endTurn();
+  expect(heavy.filter(({ isHeld }) => isHeld)).toEqual([]);
+  expect(turns).toBeLessThan(20);
+});
+
+test('a second after the others fell silent an owner is alone again', () => {
+  const loop = new TestLoop();
+  const heavy = new TestInput('heavy');
+  new TestInput('light').read(loop, 0.01);
+  heavy.read(loop, 5);
+  expect(heavy.isHeld).toBe(true);
+  loop.endTurn();
+  expect(heavy.isHeld).toBe(false);
+  loop.nowMs += 1001;
+  heavy.read(loop, 5);
+  expect(heavy.isHeld).toBe(false);
+});

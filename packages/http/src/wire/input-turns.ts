@@ -1,0 +1,91 @@
+/** An owner's connections may have more to read than one turn of the event loop should take. */
+export interface TurnInput {
+  readonly owner: string;
+  /** No more is read until it is released. */
+  holdInput(): void;
+  releaseInput(): void;
+}
+
+/** Milliseconds that reading what one owner sent may take in a turn of the event loop, while others send as well. */
+export const ownerInputMsPerTurn = 2;
+/** For this long after another owner has sent something, owners count as being beside each other. */
+const besideMs = 1000;
+
+/** What one owner's input has cost in this turn. */
+interface InputUse {
+  ms: number;
+  /** Of one read, on average. */
+  readMs: number;
+  readonly held: TurnInput[];
+}
+
+/**
+ * Divides each turn of the event loop among the owners whose bytes arrive in it: connections of an owner that has had its
+ * time are not read before the next turn, and then only as many as fit. Nothing is wasted: a turn in which the others have
+ * little to do is short. Reads of an owner that is alone are not even timed.
+ */
+export class InputTurns {
+  readonly #nowMs: () => number;
+  readonly #atTurnEnd: (next: () => void) => void;
+  readonly #uses = new Map<string, InputUse>();
+  #latestOwner: string | undefined = undefined;
+  #besideUntilMs = 0;
+  #readAtMs = 0;
+  readonly #endTurn = (): void => this.#beginTurn();
+
+  constructor(
+    nowMs: () => number = () => performance.now(),
+    atTurnEnd: (next: () => void) => void = (next) => setImmediate(next),
+  ) {
+    this.#nowMs = nowMs;
+    this.#atTurnEnd = atTurnEnd;
+  }
+
+  /** Before a read of a connection. */
+  begin({ owner }: TurnInput): void {
+    if (owner !== this.#latestOwner) {
+      const now = this.#nowMs();
+      if (this.#latestOwner !== undefined) this.#besideUntilMs = now + besideMs;
+      this.#latestOwner = owner;
+      this.#readAtMs = now;
+    } else if (this.#besideUntilMs > 0) {
+      this.#readAtMs = this.#nowMs();
+      if (this.#readAtMs > this.#besideUntilMs) this.#besideUntilMs = 0;
+    }
+  }
+
+  /** After it: holds the connection where its owner has used up this turn. */
+  end(input: TurnInput): void {
+    if (this.#besideUntilMs === 0) return;
+    const spent = this.#nowMs() - this.#readAtMs;
+    const use = this.#useOf(input.owner);
+    use.ms += spent;
+    use.readMs = use.readMs === 0 ? spent : use.readMs + (spent - use.readMs) / 8;
+    // While some of its connections wait, each goes behind them after its read.
+    if (use.ms <= ownerInputMsPerTurn && use.held.length === 0) return;
+    input.holdInput();
+    use.held.push(input);
+  }
+
+  #useOf(owner: string): InputUse {
+    const known = this.#uses.get(owner);
+    if (known !== undefined) return known;
+    if (this.#uses.size === 0) this.#atTurnEnd(this.#endTurn);
+    const use: InputUse = { ms: 0, readMs: 0, held: [] };
+    this.#uses.set(owner, use);
+    return use;
+  }
+
+  #beginTurn(): void {
+    for (const [owner, use] of this.#uses) {
+      use.ms = 0;
+      const fitting = Math.max(1, Math.floor(ownerInputMsPerTurn / Math.max(use.readMs, 0.001)));
+      for (const input of use.held.splice(0, fitting)) input.releaseInput();
+      if (use.held.length === 0) this.#uses.delete(owner);
+    }
+    if (this.#uses.size > 0) this.#atTurnEnd(this.#endTurn);
+  }
+}
+
+/** There is one event loop, and all servers of a process share it. */
+export const inputTurns: InputTurns = new InputTurns();
