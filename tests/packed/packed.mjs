@@ -104,13 +104,16 @@ async function checkServer(root, folder, check) {
 function checkClient(root, folder, url, check) {
   const program = `
 import { createClient } from '@millrace/client';
+import { audioChunks } from '@millrace/client/audio';
+import { createManagement } from '@millrace/client/management';
 const client = createClient('${url}');
 const { outputs } = await client.infer('some', { input: { shape: [1, 64], data: new Float32Array(64).fill(0.5) } });
-console.log(Object.values(outputs)[0].shape.join());
+const [{ model, state }] = await createManagement('${url}').contexts();
+console.log(Object.values(outputs)[0].shape.join(), model, state, typeof audioChunks);
 `;
   writeFileSync(join(folder, 'call.mjs'), program);
   const printed = execFileSync(process.execPath, ['call.mjs'], { cwd: folder, encoding: 'utf8' });
-  check('the installed client calls it', printed === '1,10\n');
+  check('the installed client calls it, and manages it', printed === '1,10 some ready function\n');
   const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/@millrace/client/package.json'), 'utf8'));
   const page = readFileSync(join(folder, 'node_modules/@millrace/client', manifest.exports['.'].default), 'utf8');
   check('its entry for browsers is another one', !page.includes('grpc') && page.includes('createClient'));

@@ -4,6 +4,7 @@ import { type CallDescription, CallRunner, type HeaderSource } from './calls/cal
 import { Endpoints } from './calls/endpoints.ts';
 import { type ClientClock, platformClock } from './client-clock.ts';
 import type { ClientObserver } from './client-observer.ts';
+import { MillraceError } from './errors/millrace-error.ts';
 import { GeneratedText, type GenerateOptions, generationParameters } from './generated-text.ts';
 import type { AnyModels, InputsOf, ModelTypes, OutputsOf } from './model-types.ts';
 import { compileServiceConfig, defaultServiceConfig, type ServiceConfig } from './policy/service-config.ts';
@@ -183,9 +184,16 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
     };
   }
 
-  /** Every model that the server knows, loaded or not. */
-  models(options: ClientCallOptions = {}): Promise<readonly ModelListing[]> {
-    return this.#run('RepositoryIndex', '', options, true, (transport, context) => transport.listModels(context));
+  /** Every model that the server knows, loaded or not. For pages of the server's own origin: the list belongs to management. */
+  async models(options: ClientCallOptions = {}): Promise<readonly ModelListing[]> {
+    try {
+      return await this.#run('RepositoryIndex', '', options, true, (transport, context) =>
+        transport.listModels(context),
+      );
+    } catch (error) {
+      if (error instanceof MillraceError && isOfForeignPage(error)) error.message += foreignListText;
+      throw error;
+    }
   }
 
   /** What a model takes and gives. */
@@ -315,6 +323,16 @@ function endpointUrl(written: string | URL): URL {
   }
   return url;
 }
+
+/** A page of another origin is not told why it was refused. */
+function isOfForeignPage({ code, endpoint }: MillraceError): boolean {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } };
+  return code === 'unreachable' && location !== undefined && takeUrl(endpoint ?? '')?.origin !== location.origin;
+}
+
+const foreignListText =
+  '; the list of models is management, which http.corsOrigins (--cors-origins) opens to no page of another origin:' +
+  ' name the models in the page, or load it from the origin of the server';
 
 function takeUrl(written: string): URL | undefined {
   try {

@@ -10,7 +10,8 @@ export interface TensorType {
 }
 
 export interface ModelType {
-  readonly inputs: Readonly<Record<string, TensorType>>;
+  /** An optional property: a request may leave the input out. */
+  readonly inputs: Readonly<Record<string, TensorType | undefined>>;
   readonly outputs: Readonly<Record<string, TensorType>>;
 }
 
@@ -55,7 +56,7 @@ export type InputOf<Type extends TensorType> = Datatype extends Type['datatype']
         });
 
 export type InputsOf<Model extends ModelType> = {
-  readonly [Name in keyof Model['inputs']]: InputOf<Model['inputs'][Name]>;
+  readonly [Name in keyof Model['inputs']]: InputOf<NonNullable<Model['inputs'][Name]>>;
 };
 export type OutputsOf<Model extends ModelType> = {
   readonly [Name in keyof Model['outputs']]: OutputTensor<Model['outputs'][Name]['datatype']>;

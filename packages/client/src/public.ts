@@ -18,4 +18,4 @@ export type { InferenceStream, StreamedOutput, StreamPosition } from './session/
 export type { ModelInput, ShapedInput } from './tensors/input-tensor.ts';
 export type { OutputTensor } from './tensors/output-tensor.ts';
 export type { ModelDescription, ModelListing, TensorDescription, TransportFactory } from './transports/transport.ts';
-export { eventTransport, webSocketTransport } from './transports/web.ts';
+export { connectTransport, eventTransport, grpcWebTransport, webSocketTransport } from './transports/web.ts';

@@ -13,7 +13,10 @@ interface Models {
     readonly outputs: { readonly sum: { readonly datatype: 'FP32'; readonly shape: readonly [-1, 4] } };
   };
   readonly sentiment: {
-    readonly inputs: { readonly text: { readonly datatype: 'BYTES'; readonly shape: readonly [-1] } };
+    readonly inputs: {
+      readonly text: { readonly datatype: 'BYTES'; readonly shape: readonly [-1] };
+      readonly bias?: { readonly datatype: 'FP32'; readonly shape: readonly [1] };
+    };
     readonly outputs: { readonly label: { readonly datatype: 'BYTES'; readonly shape: readonly [-1] } };
   };
 }
@@ -28,6 +31,7 @@ async function uses(client: Client<Models>): Promise<void> {
   await client.infer('add', { a: { shape: [1, 4], data: a }, ids });
   const { outputs: answer } = await client.model('sentiment').infer({ text: 'lovely' });
   const labels: readonly string[] = answer.label.texts;
+  await client.infer('sentiment', { text: 'lovely', bias: [0.5] });
   console.log(sum, labels);
 
   // @ts-expect-error 1: a model that the server does not have
@@ -54,6 +58,10 @@ async function uses(client: Client<Models>): Promise<void> {
   await client.infer('add', { a: { shape: [1, 4], data: a, datatype: 'FP64' }, ids });
   // @ts-expect-error 12: a deadline that is no number
   await client.infer('add', { a, ids }, { deadlineMs: '1s' });
+  // @ts-expect-error 13: an optional input of another datatype
+  await client.infer('sentiment', { text: 'lovely', bias: 'high' });
+  // @ts-expect-error 14: only the optional input
+  await client.infer('sentiment', { bias: [0.5] });
   console.log(wrong);
 }
 

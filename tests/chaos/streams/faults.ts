@@ -53,6 +53,7 @@ const recoveryMsMax = 240_000;
 
 export class Faults {
   readonly #parts: FaultParts;
+  #undrawn: FaultKind[] = [];
   readonly counts = new Map<string, number>();
   readonly kills: Kill[] = [];
   readonly problems: string[] = [];
@@ -78,7 +79,7 @@ export class Faults {
       else this.#awaited = moment;
       return;
     }
-    const kind = this.#parts.random.pick(urn);
+    const kind = this.#drawKind();
     const isMade = kind === 'worker kill' ? this.#killWorker() : this.#faultOnLink(kind);
     // There may be no worker now, or no link: the other one is hit then, if there is any.
     if (isMade) return;
@@ -121,6 +122,13 @@ export class Faults {
       gaps.begin(client, 'worker kill');
     }
     return true;
+  }
+
+  /** Without putting it back: every kind comes within twenty draws. */
+  #drawKind(): FaultKind {
+    if (this.#undrawn.length === 0) this.#undrawn = [...urn];
+    const [kind] = this.#undrawn.splice(this.#parts.random.below(this.#undrawn.length), 1);
+    return kind as FaultKind;
   }
 
   /** False: there is none. */

@@ -62,6 +62,7 @@ const contract = protobuf.loadSync(join(repositoryRoot, 'proto/millrace/v1/infer
 const clientFrame = contract.lookupType('millrace.v1.ClientFrame');
 const serverFrame = contract.lookupType('millrace.v1.ServerFrame');
 const generateRequest = contract.lookupType('millrace.v1.GenerateRequest');
+const collectResponse = contract.lookupType('millrace.v1.CollectResponse');
 
 export const protobufCodec: FrameCodec = {
   encode: (frame) => protobufBytes(clientFrame, clientObject(frame, rawTensor, structFrom)),
@@ -70,6 +71,15 @@ export const protobufCodec: FrameCodec = {
   decode: (bytes) =>
     serverFrameFrom(serverFrame.toObject(serverFrame.decode(bytes), { longs: Number, defaults: true })),
 };
+
+/** The one message that `Collect` answers with, as the frames that a stream would have sent: the last output, if any, and the end. */
+export function collectedFrames(bytes: Uint8Array): readonly StreamServerFrame[] {
+  const { output, ended } = collectResponse.toObject(collectResponse.decode(bytes), { longs: Number, defaults: true });
+  // An absent message is null.
+  return [output ? { output } : {}, ended ? { ended } : {}]
+    .filter((frame) => Object.keys(frame).length > 0)
+    .map(serverFrameFrom);
+}
 
 export const jsonCodec: FrameCodec = {
   encode: (frame) => jsonBytes(clientObject(frame, listedTensor, asItIs)),

@@ -1,8 +1,8 @@
-/** `Stream` and `Generate` of millrace.v1.InferenceService, by grpc-js. */
+/** `Stream`, `Generate` and `Collect` of millrace.v1.InferenceService, by grpc-js. */
 import * as grpc from '@grpc/grpc-js';
 import type { StreamClientFrame, StreamServerFrame } from '@millrace/protocol';
 import type { DialectLink, DialectListener, StreamDialect } from './dialect.ts';
-import { protobufCodec } from './frame-codec.ts';
+import { collectedFrames, protobufCodec } from './frame-codec.ts';
 import { codeFromDetails } from './status-details.ts';
 
 const service = '/millrace.v1.InferenceService';
@@ -44,6 +44,21 @@ export const grpcGenerate: StreamDialect = {
   },
 };
 
+/** The client hears nothing before the end, and then the last output. */
+export const grpcCollect: StreamDialect = {
+  name: 'grpc Collect',
+  hasOneInput: false,
+  connect(address, open, listener) {
+    const client = clientFor(address);
+    const call = client.makeClientStreamRequest(`${service}/Collect`, asIs, collectedFrames, (_, frames) => {
+      for (const frame of frames ?? []) listener.onFrame(frame);
+    });
+    const link = linkOn(client, call, listener, (frame) => void call.write(protobufCodec.encode(frame)));
+    link.send(open);
+    return link;
+  },
+};
+
 function clientFor(address: string): grpc.Client {
   return new grpc.Client(address, grpc.credentials.createInsecure(), {
     // Clients of one address share a connection unless told otherwise; when to connect again is decided by the run.
@@ -54,7 +69,7 @@ function clientFor(address: string): grpc.Client {
 
 function linkOn(
   client: grpc.Client,
-  call: grpc.ClientReadableStream<StreamServerFrame>,
+  call: grpc.ClientReadableStream<StreamServerFrame> | grpc.ClientWritableStream<Buffer>,
   listener: DialectListener,
   send: (frame: StreamClientFrame) => void,
 ): DialectLink {

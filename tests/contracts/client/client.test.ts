@@ -1,5 +1,5 @@
 /** The client over every transport that Node has, against a real server. tests/interop/browser-client runs the same in browsers. */
-import { eventTransport, webSocketTransport } from '@millrace/client';
+import { connectTransport, eventTransport, grpcWebTransport, webSocketTransport } from '@millrace/client';
 import { grpcTransport } from '@millrace/client/grpc';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -25,3 +25,5 @@ const asked = () => ({ url: server.url, listsModels: true, cancelledStreams: () 
 clientContract('gRPC', () => grpcTransport(), asked);
 clientContract('fetch and WebSocket', () => webSocketTransport({ WebSocket }), asked);
 clientContract('fetch and events', () => eventTransport(), asked);
+clientContract('Connect', () => connectTransport(), asked);
+clientContract('gRPC-Web', () => grpcWebTransport(), asked);

@@ -1,5 +1,14 @@
 /** What runs in the browser. run.mjs calls it, and answers `disturb` and `cancelledStreams`. */
-import { createClient, eventTransport, MillraceError, type StreamPosition, webSocketTransport } from '@millrace/client';
+import {
+  connectTransport,
+  createClient,
+  eventTransport,
+  grpcWebTransport,
+  MillraceError,
+  type StreamPosition,
+  webSocketTransport,
+} from '@millrace/client';
+import { audioChunks, microphoneChunks } from '@millrace/client/audio';
 import { clientContract } from '../../contracts/client/client-contract.ts';
 import { type StreamFault, streamThroughFaults } from '../../contracts/client/disturbed-stream.ts';
 import { runningTotal } from '../../support/running-total-name.ts';
@@ -8,7 +17,12 @@ import { runTests } from './page-tests.ts';
 declare function disturb(fault: StreamFault): Promise<void>;
 declare function cancelledStreams(): Promise<number>;
 
-const transports = { WebSocket: webSocketTransport, events: eventTransport };
+const transports = {
+  WebSocket: webSocketTransport,
+  events: eventTransport,
+  Connect: connectTransport,
+  'gRPC-Web': grpcWebTransport,
+};
 type TransportName = keyof typeof transports;
 
 /** Failures that nobody waits for: a client has none. */
@@ -30,7 +44,7 @@ async function disturbed(url: string, transport: TransportName) {
   }
 }
 
-/** What a page gets that chooses no transport: the total of one input, and how many sockets were opened for it. */
+/** What a page gets that chooses no transport: the total of one input, how many sockets were opened for it, and the path of its stream. */
 async function chosen(url: string, headers: Record<string, string> | undefined) {
   const { WebSocket: Platform } = globalThis;
   let sockets = 0;
@@ -40,13 +54,22 @@ async function chosen(url: string, headers: Record<string, string> | undefined) 
       sockets += 1;
     }
   };
+  // Not from the timings of the page: Firefox lists a request there some time after its end.
+  const { fetch: platformFetch } = globalThis;
+  const paths: string[] = [];
+  globalThis.fetch = (input, init) => {
+    paths.push(new URL(input instanceof Request ? input.url : input).pathname);
+    return platformFetch(input, init);
+  };
   const client = createClient(url, headers === undefined ? {} : { headers });
   const stream = client.stream(runningTotal);
   await stream.sendLast(value(3));
   const totals: unknown[] = [];
   for await (const { tensors } of stream) totals.push(tensors.total?.data[0]);
   globalThis.WebSocket = Platform;
-  return { totals, sockets, isReady: await client.ready() };
+  globalThis.fetch = platformFetch;
+  const isConnect = paths.includes('/millrace.v1.InferenceService/Stream');
+  return { totals, sockets, isConnect, isReady: await client.ready() };
 }
 
 const value = (one: number) => ({ value: { shape: [1, 1], data: Float32Array.of(one) } });
@@ -142,6 +165,62 @@ async function failure(url: string, transport: TransportName) {
   }
 }
 
+/** Sound of 1 kHz through a MediaStream, as chunks of 20 ms at 16 kHz, until this many of them have the tone in full and nothing else. */
+async function tone(chunks: number) {
+  const context = new AudioContext();
+  const oscillator = new OscillatorNode(context, { frequency: 1000 });
+  const destination = context.createMediaStreamDestination();
+  oscillator.connect(destination);
+  oscillator.start();
+  let [good, dropped] = [0, 0];
+  const sound = await audioChunks(destination.stream, {
+    sampleRate: 16_000,
+    chunkSamples: 320,
+    onDropped: (count) => {
+      dropped += count;
+    },
+  });
+  for await (const chunk of sound) {
+    if (chunk.length === 320 && isTone(chunk)) good += 1;
+    if (good === chunks) sound.stop();
+  }
+  await context.close();
+  return { good, dropped, ended: true };
+}
+
+/** The state of the microphone while it is listened to, and after the iteration was left. */
+async function microphone(chunks: number) {
+  const { mediaDevices } = navigator;
+  const tracks: MediaStreamTrack[] = [];
+  const opened = mediaDevices.getUserMedia.bind(mediaDevices);
+  mediaDevices.getUserMedia = async (constraints) => {
+    const media = await opened(constraints);
+    tracks.push(...media.getTracks());
+    return media;
+  };
+  const states: string[] = [];
+  let left = chunks;
+  for await (const { length } of await microphoneChunks({ sampleRate: 16_000, chunkSamples: 160 })) {
+    left -= length / 160;
+    if (left > 0) continue;
+    states.push(...tracks.map(({ readyState }) => readyState));
+    break;
+  }
+  states.push(...tracks.map(({ readyState }) => readyState));
+  const silent = await audioChunks(new MediaStream(), { sampleRate: 16_000, chunkSamples: 160 }).catch(String);
+  return { states, silent };
+}
+
+/** Whether these samples, 16 a period, are a sine of amplitude 1 and any phase. */
+function isTone(samples: Float32Array): boolean {
+  const angle = (at: number) => (2 * Math.PI * at) / 16;
+  const dot = (wave: (angle: number) => number) =>
+    (2 / samples.length) * samples.reduce((sum, sample, at) => sum + sample * wave(angle(at)), 0);
+  const [sine, cosine] = [dot(Math.sin), dot(Math.cos)];
+  const off = samples.map((sample, at) => sample - sine * Math.sin(angle(at)) - cosine * Math.cos(angle(at)));
+  return Math.abs(Math.hypot(sine, cosine) - 1) < 0.02 && off.every((one) => Math.abs(one) < 0.02);
+}
+
 Object.assign(globalThis, {
   page: {
     contract,
@@ -153,6 +232,8 @@ Object.assign(globalThis, {
     tabLast: (last: number) => sendMore(last),
     tabEnd,
     failure,
+    tone,
+    microphone,
     unhandled: () => unhandled,
   },
 });

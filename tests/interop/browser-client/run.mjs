@@ -2,6 +2,7 @@
  * The client in a real browser: its contract, and what disturbs streams. Usage: node run.mjs MODULES BROWSER, the folder of
  * libraries and `chromium` or `firefox`.
  */
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
@@ -10,12 +11,14 @@ import { ChaosProxy } from 'millrace/internal';
 import { cancelledStreams, writeClientModels } from '../../dist/contracts/client/contract-models.js';
 import { undisturbedTotals } from '../../dist/contracts/client/disturbed-stream.js';
 import { ServerProcess } from '../../dist/support/server-process.js';
-import { Chat, tellStory } from './chat.mjs';
+import { checkExamples } from './examples.mjs';
 import { openFront } from './front.mjs';
+import { unhandledIn } from './started-example.mjs';
 
 const [modules, browserName = 'chromium'] = process.argv.slice(2);
 const playwright = createRequire(path.join(modules, 'package.json'))('playwright-core');
 const folder = import.meta.dirname;
+const root = path.join(folder, '../../..');
 
 const bundle = await build({
   entryPoints: [path.join(folder, 'page.ts')],
@@ -34,14 +37,31 @@ const files = {
   '/page.js': { type: 'text/javascript; charset=utf-8', content: bundle.outputFiles[0].text },
 };
 
+// The page of docs/clients.md, with the packages beside it as npm lays them out. Where its server is follows.
+const [, snippet] = /```html\n(.*?)```/s.exec(readFileSync(path.join(root, 'docs/clients.md'), 'utf8'));
+for (const name of ['client', 'protocol']) {
+  const dist = path.join(root, 'packages', name, 'dist');
+  for (const file of readdirSync(dist, { recursive: true }).filter((file) => file.endsWith('.js'))) {
+    const content = readFileSync(path.join(dist, file), 'utf8');
+    files[`/node_modules/@millrace/${name}/dist/${file}`] = { type: 'text/javascript; charset=utf-8', content };
+  }
+}
+
 const repository = new ModelRepository();
 await writeClientModels(repository);
+for (const model of ['sentiment', 'sentiment_tensors']) {
+  cpSync(path.join(root, 'models', model), path.join(repository.path, model), { recursive: true });
+}
 const listed = await openFront(files);
 const server = await ServerProcess.start([repository.path, '--cors-origins', listed.url]);
 const { hostname: host, port } = new URL(server.url);
 const link = await ChaosProxy.open({ target: { host, port: Number(port) }, random: () => 0.5 });
 const own = await openFront(files, link.address);
 const linkUrl = `http://${link.address.host}:${link.address.port}`;
+files['/snippet.html'] = {
+  type: 'text/html; charset=utf-8',
+  content: snippet.replaceAll('http://localhost:8000', linkUrl),
+};
 
 const disturbances = {
   'kill-worker': () =>
@@ -55,10 +75,17 @@ const browser = await (browserName === 'firefox'
   ? playwright.firefox.launch({ channel: 'moz-firefox', executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr' })
   : playwright.chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+      args: [
+        ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+        // A microphone that hears this recording, over and over.
+        ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream'],
+        `--use-file-for-fake-audio-capture=${path.join(root, 'zoo/samples/commands.wav')}`,
+      ],
     }));
 console.log(`${browserName} ${browser.version()}`);
 const context = await browser.newContext();
+// Only a bound: a busy machine takes long to replace a killed server.
+context.setDefaultTimeout(120_000);
 await context.exposeFunction('disturb', (fault) => void disturbances[fault]());
 await context.exposeFunction('cancelledStreams', () => cancelledStreams(server));
 
@@ -95,7 +122,7 @@ const places = [
 ];
 try {
   for (const { place, origin, url, listsModels } of places) {
-    for (const transport of ['WebSocket', 'events']) {
+    for (const transport of ['WebSocket', 'events', 'Connect', 'gRPC-Web']) {
       const where = `${transport}, ${place}`;
       const { tab, call } = await openTab(origin);
       for (const { title, error, tookMs } of await call('contract', url, transport, listsModels)) {
@@ -133,11 +160,11 @@ try {
       });
       await tab.close();
     }
-    await check(`${place}: a page that chooses nothing gets WebSocket, and with header fields events`, async () => {
+    await check(`${place}: a page that chooses nothing gets WebSocket, and with header fields Connect`, async () => {
       const { tab, call } = await openTab(origin);
-      mustEqual(await call('chosen', url, undefined), { totals: [3], sockets: 1, isReady: true });
+      mustEqual(await call('chosen', url, undefined), { totals: [3], sockets: 1, isConnect: false, isReady: true });
       const headers = { authorization: 'Bearer token', 'x-request-id': 'one' };
-      mustEqual(await call('chosen', url, headers), { totals: [3], sockets: 0, isReady: true });
+      mustEqual(await call('chosen', url, headers), { totals: [3], sockets: 0, isConnect: true, isReady: true });
       await tab.close();
     });
   }
@@ -147,41 +174,41 @@ try {
     if (!told.startsWith('unreachable: ') || !told.includes('http.corsOrigins')) throw new Error(told);
     await tab.close();
   });
-  await check(
-    'the chat of docs/examples tells the same story when its server is killed or its page reloaded',
-    async () => {
-      const chat = new Chat();
-      try {
-        const url = await chat.url();
-        await chat.ready();
-        const told = async (inMiddle) => {
-          // Of its own: a tab keeps its stories.
-          const tab = await context.newPage();
-          const result = await tellStory(tab, url, () => inMiddle(tab));
-          await tab.close();
-          return result;
-        };
-        const whole = await told(() => {});
-        mustEqual(whole.notes, []);
-        if (whole.story.length < 200) throw new Error(`a short story: ${whole.story}`);
-        const reloaded = await told(async (tab) => {
-          await tab.reload();
-          // What the page before had stored when it was left.
-          const [{ isOver }] = await tab.evaluate(() => JSON.parse(sessionStorage.getItem('turns')));
-          mustEqual(isOver, false);
-          await tab.waitForSelector('.told');
-        });
-        mustEqual(reloaded, whole);
-        const killed = await told(() => chat.killServer());
-        mustEqual(killed.story, whole.story);
-        mustEqual(killed.notes.length, 1);
-        if (!killed.notes[0].endsWith('the story went on where it was.')) throw new Error(killed.notes[0]);
-        return killed.notes[0];
-      } finally {
-        mustEqual(await chat.stop(), 0);
-      }
-    },
-  );
+  await check('the page of docs/clients.md works without a bundler', async () => {
+    const tab = await context.newPage();
+    const errors = await unhandledIn(tab);
+    await tab.goto(`${listed.url}/snippet.html`);
+    const judge = async (review) => {
+      await tab.locator('input').fill(review);
+      await tab.locator('output').evaluate((output) => (output.value = ''));
+      await tab.locator('button').click();
+      await tab.waitForFunction(() => document.querySelector('output').value !== '');
+      return await tab.locator('output').evaluate(({ value }) => value);
+    };
+    mustEqual([await judge('What a lovely film!'), await judge('What a terrible film!')], ['positive', 'negative']);
+    mustEqual(errors, []);
+    await tab.close();
+  });
+  // Only Chromium can be given a recording for a microphone; and on a machine without a sound card Firefox plays and records nothing.
+  if (browserName === 'chromium') {
+    await check('sound of a MediaStream comes as chunks at the rate of the model', async () => {
+      const { tab, call } = await openTab(own.url);
+      // Browsers let a page sound, and listen to itself, after a click.
+      await tab.locator('html').click();
+      const { good, dropped, ended } = await call('tone', 25);
+      mustEqual({ good, dropped, ended }, { good: 25, dropped: 0, ended: true });
+      mustEqual(await call('unhandled'), []);
+      await tab.close();
+    });
+    await check('a microphone is switched off when its chunks are no longer iterated over', async () => {
+      const { tab, call } = await openTab(own.url);
+      await tab.locator('html').click();
+      const silent = 'TypeError: the MediaStream has no sound: it has no audio track';
+      mustEqual(await call('microphone', 10), { states: ['live', 'ended'], silent });
+      await tab.close();
+    });
+  }
+  await checkExamples({ check, mustEqual, context, browserName });
 } finally {
   await browser.close();
   for (const one of [own, listed, link]) await one.close();

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { ClientClock } from '../client-clock.ts';
 import type { ClientEvent } from '../client-observer.ts';
-import { MillraceError, unreachable } from '../errors/millrace-error.ts';
+import { MillraceError, unprocessed, unreachable } from '../errors/millrace-error.ts';
 import { compileServiceConfig, type ServiceConfig } from '../policy/service-config.ts';
 import type { CallTransport, EndpointTransports, LinkTransport, PendingCall } from '../transports/transport.ts';
 import { CallRunner } from './call-runner.ts';
@@ -11,6 +11,8 @@ import { Endpoints } from './endpoints.ts';
 /** Time moves when the test says so. */
 class TestClock implements ClientClock {
   now = 0;
+  /** How late the next timer fires, as on a busy machine. */
+  lateMs = (): number => 0;
   #timers: { atMs: number; callback: () => void }[] = [];
 
   nowMs(): number {
@@ -36,11 +38,11 @@ class TestClock implements ClientClock {
       const due = this.#timers.filter(({ atMs }) => atMs <= toMs).sort((a, b) => a.atMs - b.atMs)[0];
       if (due === undefined) break;
       this.#timers = this.#timers.filter((one) => one !== due);
-      this.now = due.atMs;
+      this.now = Math.max(this.now, due.atMs + this.lateMs());
       due.callback();
       await settled();
     }
-    this.now = toMs;
+    this.now = Math.max(this.now, toMs);
     await settled();
   }
 }
@@ -273,4 +275,112 @@ test('a call may wait until a server is there', async () => {
   await clock.advance(20_000);
   expect(await result).toBe('there');
   expect(servers[0]?.started).toHaveLength(9);
+});
+
+test('a call that the server did not process is sent again at once, and neither counts nor throttles', async () => {
+  const config: ServiceConfig = {
+    methodConfig: [
+      { name: [{}], retryPolicy: { ...retryPolicy, maxAttempts: 2, retryableStatusCodes: ['RESOURCE_EXHAUSTED'] } },
+    ],
+    // Two failures close it.
+    retryThrottling: { maxTokens: 3, tokenRatio: 0.1 },
+  };
+  const { clock, servers, events, call } = setup(config, [
+    [10, unprocessed('GOAWAY')],
+    [10, new MillraceError('caller-full', '')],
+    [10, 'answer'],
+  ]);
+  const result = call({ isRepeatable: false });
+  await clock.advance(1000);
+  expect(await result).toBe('answer');
+  expect(servers[0]?.started).toEqual([0, 10, 120]);
+  expect(events.filter(({ kind }) => kind === 'attempt-started')).toMatchObject([
+    { attempt: 1 },
+    { attempt: 2 },
+    { attempt: 3 },
+  ]);
+});
+
+test('a call that no server processes is sent again at once one time, then by its policy', async () => {
+  const script = Array.from({ length: 9 }, (): [number, Outcome] => [10, unprocessed('GOAWAY')]);
+  const { clock, servers, call } = setup(retrying, script);
+  const result = call().catch((error: unknown) => error);
+  await clock.advance(5000);
+  expect(await result).toMatchObject({ code: 'unreachable', isUnprocessed: true, attempts: 4 });
+  expect(servers[0]?.started).toEqual([0, 10, 120, 330]);
+});
+
+test('calls that a server did not process do not open its circuit', async () => {
+  const script = Array.from({ length: 3 }, (): [number, Outcome] => [0, unprocessed('GOAWAY')]);
+  const { clock, servers, call } = setup(
+    {},
+    [...script, [0, 'first']],
+    [
+      [0, 'second'],
+      [0, 'second'],
+      [0, 'second'],
+    ],
+  );
+  for (const expected of ['second', 'second', 'second', 'first']) {
+    const result = call();
+    await clock.advance(clock.now);
+    expect(await result).toBe(expected);
+  }
+  expect(servers[0]?.started).toHaveLength(4);
+});
+
+test('an unprocessed attempt of a hedged call is sent again while the others are under way', async () => {
+  const hedgingPolicy = { maxAttempts: 2, hedgingDelay: '0.05s' };
+  const { clock, servers, call } = setup({ methodConfig: [{ name: [{}], hedgingPolicy }] }, [
+    [900, 'slow'],
+    [20, unprocessed('GOAWAY')],
+    [30, 'fast'],
+    [0, 'one too many'],
+  ]);
+  const result = call();
+  await clock.advance(2000);
+  expect(await result).toBe('fast');
+  expect(servers[0]?.started).toEqual([0, 50, 70]);
+});
+
+test('no attempt starts after its budget, however late timers fire', async () => {
+  let state = 7;
+  const below = (limit: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state % limit;
+  };
+  const hedgingPolicy = { maxAttempts: 5, hedgingDelay: '0.02s' };
+  const policies: ServiceConfig[] = [
+    { methodConfig: [{ name: [{}], retryPolicy: { ...retryPolicy, maxAttempts: 5, initialBackoff: '0.02s' } }] },
+    { methodConfig: [{ name: [{}], hedgingPolicy }] },
+    { methodConfig: [{ name: [{}], waitForReady: true, retryPolicy }] },
+  ];
+  const outcomes: (() => Outcome)[] = [
+    full,
+    () => unreachable('refused', false),
+    () => unreachable('lost', true),
+    () => unprocessed('GOAWAY'),
+  ];
+  let lateAttempts = 0;
+  let deadlines = 0;
+  for (let round = 0; round < 300; round++) {
+    const script = Array.from({ length: 40 }, (): [number, Outcome] => [
+      below(60),
+      below(12) === 0 ? 'answer' : (outcomes[below(outcomes.length)] as () => Outcome)(),
+    ]);
+    const { clock, servers, call } = setup(policies[round % policies.length] as ServiceConfig, script);
+    clock.lateMs = () => (below(3) === 0 ? below(80) : 0);
+    const deadlineMs = 1 + below(200);
+    const ended = call({ deadlineMs }).then(
+      () => 'answer',
+      (error: MillraceError) => error.code,
+    );
+    await clock.advance(1000);
+    if ((await ended) === 'deadline-exceeded') deadlines += 1;
+    lateAttempts += servers[0]?.started.filter((startedMs) => startedMs >= deadlineMs).length ?? 0;
+    expect(Math.min(...(servers[0]?.timeouts ?? []))).toBeGreaterThan(0);
+  }
+  expect(lateAttempts).toBe(0);
+  // Otherwise nothing was tried.
+  expect(deadlines).toBeGreaterThan(50);
 });

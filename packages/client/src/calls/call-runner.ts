@@ -2,7 +2,7 @@
 import type { ClientClock } from '../client-clock.ts';
 import type { CallIdentity, ClientObserver } from '../client-observer.ts';
 import { MillraceError } from '../errors/millrace-error.ts';
-import { type FailedAttempt, mayRepeat, retryDecision } from '../policy/retry-decision.ts';
+import { type FailedAttempt, mayRepeat, mayResend, retryDecision } from '../policy/retry-decision.ts';
 import { RetryThrottle } from '../policy/retry-throttle.ts';
 import type { CompiledServiceConfig, MethodPolicy } from '../policy/service-config.ts';
 import type { AttemptContext, CallTransport, PendingCall } from '../transports/transport.ts';
@@ -57,6 +57,8 @@ class RunningCall<Result> {
   #attempts = 0;
   /** Those that only waited for a server. */
   #waits = 0;
+  /** Those that followed at once on one that the server did not process. */
+  #resends = 0;
   #failedEndpoint = -1;
   #stopDeadline: (() => void) | undefined = undefined;
   #stopNext: (() => void) | undefined = undefined;
@@ -120,6 +122,11 @@ class RunningCall<Result> {
   #send(headers: readonly (readonly [string, string])[]): void {
     const { endpoints, clock, observe } = this.#runner.environment;
     const startedMs = clock.nowMs();
+    if (startedMs >= this.#deadlineMs) {
+      // Timers may fire late, and credentials may take their time: the budget is spent all the same.
+      this.#onDeadline();
+      return;
+    }
     const index = endpoints.choose(this.#failedEndpoint);
     const { calls, url } = endpoints.at(index);
     this.#attempts += 1;
@@ -147,8 +154,15 @@ class RunningCall<Result> {
           return;
         }
         error.endpoint = url;
-        endpoints.onError(index, error);
         ended(error);
+        if (mayResend(error, this.#resends)) {
+          // No failure of the server: neither its circuit nor the throttle learns of it.
+          this.#resends += 1;
+          this.#failedEndpoint = index;
+          this.#attempt();
+          return;
+        }
+        endpoints.onError(index, error);
         this.#onError(error, index);
       },
     );
@@ -156,8 +170,8 @@ class RunningCall<Result> {
 
   #scheduleHedge(): void {
     const { hedgingDelayMs, attemptsMax } = this.#policy;
-    if (hedgingDelayMs === Number.POSITIVE_INFINITY || this.#attempts >= attemptsMax || !this.#call.isRepeatable)
-      return;
+    const attempts = this.#attempts - this.#resends;
+    if (hedgingDelayMs === Number.POSITIVE_INFINITY || attempts >= attemptsMax || !this.#call.isRepeatable) return;
     this.#stopNext?.();
     this.#stopNext = this.#runner.environment.clock.setTimer(hedgingDelayMs, () => {
       if (this.#runner.throttle.isOpen) this.#attempt();
@@ -168,7 +182,7 @@ class RunningCall<Result> {
     const { clock } = this.#runner.environment;
     const failed: FailedAttempt = {
       error,
-      attempts: this.#attempts - this.#waits,
+      attempts: this.#attempts - this.#waits - this.#resends,
       isRepeatable: this.#call.isRepeatable,
       nowMs: clock.nowMs(),
       deadlineMs: this.#deadlineMs,
@@ -208,8 +222,9 @@ class RunningCall<Result> {
 }
 
 function withReason(error: MillraceError, why: string): MillraceError {
-  const { code, message, retryAfterMs, wasSent } = error;
-  const told = new MillraceError(code, `${message} (${why})`, { retryAfterMs, wasSent, cause: error });
+  const { code, message, retryAfterMs, wasSent, isUnprocessed } = error;
+  const options = { retryAfterMs, wasSent, isUnprocessed, cause: error };
+  const told = new MillraceError(code, `${message} (${why})`, options);
   told.endpoint = error.endpoint;
   return told;
 }

@@ -8,6 +8,8 @@ export interface MillraceErrorOptions extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** False: no server has seen the request, so that it may be sent again whatever it does. */
   readonly wasSent?: boolean;
+  /** True: a server was reached and said that it did not process the request (GOAWAY). */
+  readonly isUnprocessed?: boolean;
 }
 
 /** A call or a stream failed. Decide by `code`; docs/reference/errors.md of the server explains each. */
@@ -15,6 +17,7 @@ export class MillraceError extends Error {
   readonly code: MillraceErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly wasSent: boolean;
+  readonly isUnprocessed: boolean;
   /** How many times the call was sent. */
   attempts = 1;
   /** The server that the last attempt went to. */
@@ -26,6 +29,7 @@ export class MillraceError extends Error {
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
     this.wasSent = options.wasSent ?? true;
+    this.isUnprocessed = options.isUnprocessed ?? false;
   }
 
   /** What the error catalogue advises. */
@@ -46,6 +50,11 @@ export function isErrorCode(code: string): code is ErrorCode {
 /** No server answered. */
 export function unreachable(message: string, wasSent: boolean, cause?: unknown): MillraceError {
   return new MillraceError('unreachable', message, { wasSent, cause });
+}
+
+/** A server was reached, and left the request alone. */
+export function unprocessed(message: string): MillraceError {
+  return new MillraceError('unreachable', message, { wasSent: false, isUnprocessed: true });
 }
 
 /** The answer of a server cannot be read: it speaks another version, or something between changed it. */

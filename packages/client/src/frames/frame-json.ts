@@ -1,5 +1,6 @@
 /** Frames as JSON, for server-sent events and the requests beside them. The client sends tensors as base64, and reads both forms. */
 import {
+  type AcceptedFrame,
   bf16From,
   type Datatype,
   encodeBytesElements,
@@ -71,7 +72,7 @@ export function serverFrameFromJson(name: string, json: string): StreamServerFra
         warnings: (fields.warnings ?? []) as readonly string[],
       };
     case 'accepted':
-      return { kind: 'accepted', input: numberIn(fields, 'input'), inputCredit: takeCredit(fields) };
+      return acceptedFromFields(fields);
     case 'output':
       return {
         kind: 'output',
@@ -89,6 +90,15 @@ export function serverFrameFromJson(name: string, json: string): StreamServerFra
     default:
       return undefined;
   }
+}
+
+/** The answer to an input that is a request of its own. */
+export function acceptedFromJson(json: string): AcceptedFrame {
+  return acceptedFromFields(JSON.parse(json) as Fields);
+}
+
+function acceptedFromFields(fields: Fields): AcceptedFrame {
+  return { kind: 'accepted', input: numberIn(fields, 'input'), inputCredit: takeCredit(fields) };
 }
 
 function textIn(fields: Fields, name: string): string {

@@ -4,7 +4,7 @@ import type { MethodPolicy } from './service-config.ts';
 
 export interface FailedAttempt {
   readonly error: MillraceError;
-  /** Attempts so far, this one included, without those that reached no server while waiting for one. */
+  /** Attempts so far, this one included, without those that reached no server while waiting for one and those sent again at once. */
   readonly attempts: number;
   /** Whether the call may run twice: a step of a sequence may not. */
   readonly isRepeatable: boolean;
@@ -22,6 +22,14 @@ export type RetryDecision =
 /** Between two attempts to reach a server, where the policy has no backoff of its own. */
 const waitBackoffMs = 100;
 const waitBackoffMaxMs = 2000;
+
+/** Once only, as gRPC's transparent retry: each costs the network and the server something. */
+const resendsMax = 1;
+
+/** Whether a call is sent again at once, whatever the policy, because the server did not process it. */
+export function mayResend(error: MillraceError, resends: number): boolean {
+  return error.isUnprocessed && resends < resendsMax;
+}
 
 /** `random` is from 0 to 1. */
 export function retryDecision(policy: MethodPolicy, failed: FailedAttempt, random: number): RetryDecision {

@@ -286,7 +286,13 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
       },
       onClose: (error) => this.#onClose(number, error),
     };
-    this.#link = links.connect(open, { timeoutMs: Number.POSITIVE_INFINITY, headers }, listener);
+    try {
+      this.#link = links.connect(open, { timeoutMs: Number.POSITIVE_INFINITY, headers }, listener);
+    } catch (error) {
+      // Too many wait for a connection: as good as none.
+      if (!(error instanceof MillraceError)) throw error;
+      this.#onClose(number, error);
+    }
   }
 
   #onOpened(): void {

@@ -1,7 +1,14 @@
 /** The transports that every platform has. */
 import { EventLinks } from './events/event-links.ts';
 import { FetchCalls } from './fetch/fetch-calls.ts';
+import { RpcCallTransport } from './rpc/inference-calls.ts';
+import { messageBytesMaxDefault } from './rpc/message-reader.ts';
+import type { RpcCaller } from './rpc/rpc-call.ts';
 import type { TransportFactory } from './transport.ts';
+import { ConnectCaller } from './web-rpc/connect-caller.ts';
+import type { FetchTarget } from './web-rpc/fetch-call.ts';
+import { GrpcWebCaller } from './web-rpc/grpc-web-caller.ts';
+import { RpcLinks } from './web-rpc/rpc-links.ts';
 import { SocketLinks, type WebSocketClass } from './websocket/socket-links.ts';
 
 export interface FetchTransportOptions {
@@ -40,12 +47,53 @@ export function webSocketTransport(options: WebSocketTransportOptions = {}): Tra
   });
 }
 
+export interface WebRpcTransportOptions extends FetchTransportOptions {
+  /** The longest message that is read. */
+  readonly messageBytesMax?: number;
+}
+
+/** Calls and streams over Connect, by `fetch`; inputs of streams are requests of their own. */
+export function connectTransport(options: WebRpcTransportOptions = {}): TransportFactory {
+  return webRpcTransport(options, (target) => new ConnectCaller(target));
+}
+
+/** Calls and streams over gRPC-Web, by `fetch`, for what stands behind proxies for it; inputs of streams are requests of their own. */
+export function grpcWebTransport(options: WebRpcTransportOptions = {}): TransportFactory {
+  return webRpcTransport(options, (target) => new GrpcWebCaller(target));
+}
+
+function webRpcTransport(
+  options: WebRpcTransportOptions,
+  callerFor: (target: FetchTarget) => RpcCaller,
+): TransportFactory {
+  return (url) => {
+    const target = targetFrom(url, options);
+    const caller = callerFor(target);
+    return { url: url.href, calls: new RpcCallTransport(caller), links: new RpcLinks(caller, target) };
+  };
+}
+
+function targetFrom(url: URL, options: WebRpcTransportOptions): FetchTarget {
+  return {
+    base: url.href.replace(/\/$/, ''),
+    fetch: fetchFrom(options),
+    messageBytesMax: options.messageBytesMax ?? messageBytesMaxDefault,
+  };
+}
+
 function fetchFrom(options: FetchTransportOptions): typeof fetch {
   return options.fetch ?? ((input, init) => fetch(input, init));
 }
 
-/** What a page gets that chooses nothing. Header fields need events: a WebSocket of a browser sends none. */
+/**
+ * What a page gets that chooses nothing. A WebSocket of a browser sends no header fields: where there are some, streams go
+ * over Connect, whose tensors are binary.
+ */
 export function webTransport(hasHeaders: boolean): TransportFactory {
-  const hasSocket = 'WebSocket' in globalThis;
-  return hasSocket && !hasHeaders ? webSocketTransport() : eventTransport();
+  if ('WebSocket' in globalThis && !hasHeaders) return webSocketTransport();
+  return (url) => {
+    const target = targetFrom(url, {});
+    const links = new RpcLinks(new ConnectCaller(target), target);
+    return { url: url.href, calls: new FetchCalls(url, target.fetch), links };
+  };
 }

@@ -1,11 +1,12 @@
 /**
  * Streams over `fetch`: outputs are server-sent events in one response, and what the client says goes into requests of its
- * own, one after the other.
+ * own.
  */
 import type { OpenFrame, StreamClientFrame } from '@millrace/protocol';
 import { isErrorCode, MillraceError, unreachable } from '../../errors/millrace-error.ts';
-import { inputJson, serverFrameFromJson } from '../../frames/frame-json.ts';
-import { errorOfResponse, unreachableBy } from '../fetch/fetch-calls.ts';
+import { serverFrameFromJson } from '../../frames/frame-json.ts';
+import { errorOfResponse } from '../fetch/fetch-calls.ts';
+import { StreamRequests } from '../fetch/stream-requests.ts';
 import type { AttemptContext, LinkListener, LinkTransport, TransportLink } from '../transport.ts';
 import { type ServerEvent, ServerEventReader } from './event-reader.ts';
 
@@ -26,20 +27,9 @@ export class EventLinks implements LinkTransport {
 }
 
 class EventLink implements TransportLink {
-  readonly #base: string;
-  readonly #fetch: typeof fetch;
   readonly #open: OpenFrame;
-  readonly #headers: readonly (readonly [string, string])[];
+  readonly #requests: StreamRequests;
   readonly #listener: LinkListener;
-  readonly #controller = new AbortController();
-  readonly #creditMessages: number;
-  /** Requests are sent one after the other: inputs must not overtake each other. */
-  #sending: Promise<void> = Promise.resolve();
-  /** An acknowledgement that waits for its turn; a later one replaces it. */
-  #acknowledgeDue = -1;
-  #received: number;
-  #acknowledged: number;
-  #resume: (() => void) | undefined = undefined;
   #isOver: boolean = false;
 
   constructor(
@@ -49,85 +39,34 @@ class EventLink implements TransportLink {
     context: AttemptContext,
     listener: LinkListener,
   ) {
-    this.#base = base;
-    this.#fetch = fetchFunction;
     this.#open = open;
-    this.#headers = context.headers;
     this.#listener = listener;
-    this.#creditMessages = open.outputCredit?.messages ?? Number.POSITIVE_INFINITY;
-    this.#received = open.resumeAfter;
-    this.#acknowledged = open.resumeAfter;
+    this.#requests = new StreamRequests(base, fetchFunction, open, context.headers, {
+      onFrame: (frame) => listener.onFrame(frame),
+      onActivity: () => listener.onActivity(),
+      onFailure: (error) => this.#fail(error),
+    });
     this.#listen().catch((error: unknown) => this.#fail(error));
   }
 
-  /** The server sends a comment every 15 s. Asking it costs a request, which tells as much. */
-  readonly ping = (): void => {
-    this.#enqueue(async () => {
-      const answer = await this.#request('GET', '/v2/health/live');
-      if (answer.ok) this.#listener.onActivity();
-      await answer.body?.cancel();
-    });
-  };
+  /** The server sends a comment every 15 s by itself. */
+  readonly ping = (): void => this.#requests.ping();
 
   send(frame: StreamClientFrame): void {
-    const path = `/v1/streams/${this.#open.streamId}`;
-    if (frame.kind === 'input') {
-      this.#enqueue(async () => {
-        const answer = await this.#must('POST', `${path}/inputs`, inputJson(frame));
-        const accepted = serverFrameFromJson('accepted', await answer.text());
-        if (accepted !== undefined && !this.#isOver) this.#listener.onFrame(accepted);
-      });
-    } else if (frame.kind === 'acknowledge') this.#acknowledge(path, frame.output);
-    else if (frame.kind === 'cancel') this.#enqueue(async () => void (await this.#must('DELETE', path)));
+    this.#requests.send(frame);
   }
 
   close(): void {
     this.#isOver = true;
-    this.#controller.abort();
-    this.#resume?.();
-  }
-
-  #acknowledge(path: string, output: number): void {
-    this.#acknowledged = Math.max(this.#acknowledged, output);
-    this.#resume?.();
-    const isQueued = this.#acknowledgeDue >= 0;
-    this.#acknowledgeDue = output;
-    if (isQueued) return;
-    this.#enqueue(async () => {
-      const due = this.#acknowledgeDue;
-      this.#acknowledgeDue = -1;
-      await this.#must('POST', `${path}/acknowledge`, { output: due });
-    });
-  }
-
-  #enqueue(task: () => Promise<void>): void {
-    this.#sending = this.#sending.then(() => (this.#isOver ? undefined : task())).catch((error) => this.#fail(error));
-  }
-
-  async #must(method: string, path: string, body?: object): Promise<Response> {
-    const answer = await this.#request(method, path, body);
-    if (!answer.ok) throw await errorOfResponse(answer);
-    return answer;
-  }
-
-  async #request(method: string, path: string, body?: object, more: Record<string, string> = {}): Promise<Response> {
-    const headers = { ...Object.fromEntries(this.#headers), ...more };
-    const json = body === undefined ? {} : { body: JSON.stringify(body) };
-    const type = body === undefined ? {} : { 'content-type': 'application/json' };
-    try {
-      const init = { method, headers: { ...type, ...headers }, signal: this.#controller.signal, ...json };
-      return await this.#fetch(`${this.#base}${path}`, init);
-    } catch (error) {
-      throw unreachableBy(error, this.#base);
-    }
+    this.#requests.close();
   }
 
   /** A stream that may not exist yet is opened by POST, which also resumes it; one that must exist is asked for by GET. */
   async #begin(): Promise<Response> {
     const { mode, streamId = '', context, parameters, resumeAfter } = this.#open;
     const more = { accept: 'text/event-stream', 'last-event-id': String(resumeAfter) };
-    if (mode === 'resume') return await this.#request('GET', `/v1/streams/${streamId}`, undefined, more);
-    return await this.#request('POST', '/v1/streams', { context, parameters, stream_id: streamId }, more);
+    if (mode === 'resume') return await this.#requests.request('GET', `/v1/streams/${streamId}`, undefined, more);
+    return await this.#requests.request('POST', '/v1/streams', { context, parameters, stream_id: streamId }, more);
   }
 
   async #listen(): Promise<void> {
@@ -137,12 +76,7 @@ class EventLink implements TransportLink {
     const events = new ServerEventReader();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
-      // A response that is not read makes the server wait.
-      while (this.#received - this.#acknowledged >= this.#creditMessages && !this.#isOver) {
-        await new Promise<void>((resolve) => {
-          this.#resume = resolve;
-        });
-      }
+      await this.#requests.room();
       const { done, value } = await reader.read();
       if (this.#isOver) return;
       if (done) throw unreachable('the response ended before the stream did', true);
@@ -160,7 +94,7 @@ class EventLink implements TransportLink {
     }
     const frame = serverFrameFromJson(name, data);
     if (frame === undefined) return;
-    if (frame.kind === 'output') this.#received = Math.max(this.#received, frame.sequence);
+    if (frame.kind === 'output') this.#requests.onOutput(frame.sequence);
     this.#listener.onFrame(frame);
   }
 

@@ -1,18 +1,10 @@
-import type { HeaderField } from '@millrace/http2';
-import type { MillraceError } from '../../errors/millrace-error.ts';
-import { AnswerReader } from './message-reader.ts';
-
-/** What happens on a stream of HTTP/2. `onEnd` comes once, and last. */
-export interface CallListener {
-  onMessage(message: Buffer): void;
-  /** Trailers of gRPC, or why there are none. */
-  onEnd(trailers: readonly HeaderField[], error: MillraceError | undefined): void;
-}
+import { AnswerReader, unknownFlag } from '../rpc/message-reader.ts';
+import type { RpcAnswerListener } from '../rpc/rpc-call.ts';
 
 /** One call on a connection. */
 export class CallStream {
   readonly id: number;
-  readonly listener: CallListener;
+  readonly listener: RpcAnswerListener;
   readonly reader: AnswerReader;
   /** What the server allows to be sent. */
   sendWindow: number;
@@ -20,6 +12,8 @@ export class CallStream {
   pending: Uint8Array[] = [];
   pendingAt = 0;
   pendingBytes = 0;
+  /** When nobody waits any more, by the clock of the connection's owner. */
+  readonly deadlineAtMs: number;
   isEndDue: boolean = false;
   isLocalDone: boolean = false;
   isOver: boolean = false;
@@ -27,12 +21,20 @@ export class CallStream {
   /** Received and not announced. */
   consumedBytes = 0;
 
-  constructor(id: number, sendWindow: number, listener: CallListener) {
+  constructor(
+    id: number,
+    sendWindow: number,
+    messageBytesMax: number,
+    deadlineAtMs: number,
+    listener: RpcAnswerListener,
+  ) {
     this.id = id;
     this.sendWindow = sendWindow;
+    this.deadlineAtMs = deadlineAtMs;
     this.listener = listener;
-    this.reader = new AnswerReader((message) => {
+    this.reader = new AnswerReader((message, flag) => {
+      if (flag !== 0) throw unknownFlag(flag);
       if (!this.isOver) listener.onMessage(message);
-    });
+    }, messageBytesMax);
   }
 }

@@ -2,27 +2,32 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { unreachable } from '../../errors/millrace-error.ts';
+import { grpcTimeout } from '../rpc/grpc-timeout.ts';
+import { messageBytesMaxDefault } from '../rpc/message-reader.ts';
+import type { AnswerKind, OutgoingCall, RpcAnswerListener, RpcCaller } from '../rpc/rpc-call.ts';
+import { lostOutcome } from '../rpc/rpc-outcome.ts';
 import type { AttemptContext } from '../transport.ts';
-import type { CallListener, CallStream } from './call-stream.ts';
+import type { CallStream } from './call-stream.ts';
 import { type HeaderPairs, Http2ClientConnection } from './http2-client-connection.ts';
 
 export interface GrpcTransportOptions {
   /** For `https://`: certificates and the like, as `tls.connect` has them. */
   readonly tls?: ConnectionOptions;
-  /** Connections to one server. */
+  /** Connections to one server. One that has got GOAWAY does not count: its calls may last, and the next ones need another. */
   readonly connectionsMax?: number;
   /** How long a connection may take to come about. */
   readonly connectMsMax?: number;
   /** How long a connection with calls may be silent before it is pinged, and how long the answer may take. */
   readonly keepaliveMs?: number;
   readonly keepaliveTimeoutMs?: number;
+  /** The longest message that is read. */
+  readonly messageBytesMax?: number;
 }
 
 /** A call in the hands of the pool. */
-export interface PoolCall {
+export interface PoolCall extends OutgoingCall {
+  /** Messages behind their prefixes. */
   send(body: readonly Uint8Array[], isEnd: boolean): void;
-  /** Nobody waits any more. */
-  stop(): void;
   /** Asks the server for a sign of life. */
   ping(onAnswer: () => void): void;
 }
@@ -37,7 +42,7 @@ const waitingMax = 10_000;
 /** Streams on one connection, fewer than servers allow, so that what is lost with it is bounded. */
 const callsPerConnectionMax = 1000;
 
-export class ConnectionPool {
+export class ConnectionPool implements RpcCaller {
   readonly #url: URL;
   readonly #options: Required<Omit<GrpcTransportOptions, 'tls'>> & { tls: ConnectionOptions };
   readonly #authority: string;
@@ -54,7 +59,18 @@ export class ConnectionPool {
       connectMsMax: options.connectMsMax ?? 10_000,
       keepaliveMs: options.keepaliveMs ?? 20_000,
       keepaliveTimeoutMs: options.keepaliveTimeoutMs ?? 10_000,
+      messageBytesMax: options.messageBytesMax ?? messageBytesMaxDefault,
     };
+  }
+
+  call(
+    path: string,
+    context: AttemptContext,
+    message: readonly Uint8Array[],
+    _kind: AnswerKind,
+    listener: RpcAnswerListener,
+  ): OutgoingCall {
+    return this.begin(path, context, message, true, listener);
   }
 
   /** Begins a call of a method, at once or as soon as a connection has room. */
@@ -63,16 +79,19 @@ export class ConnectionPool {
     context: AttemptContext,
     body: readonly Uint8Array[],
     isWhole: boolean,
-    listener: CallListener,
+    listener: RpcAnswerListener,
   ): PoolCall {
     if (this.#isClosed) throw new TypeError('the client is closed');
     const fields = this.#fieldsOf(path, context);
+    const deadlineAtMs =
+      context.timeoutMs === Number.POSITIVE_INFINITY ? context.timeoutMs : performance.now() + context.timeoutMs;
     const connection = this.#takeConnection();
-    if (connection !== undefined) return new BegunCall(connection, connection.begin(fields, body, isWhole, listener));
+    if (connection !== undefined)
+      return new BegunCall(connection, connection.begin(fields, body, isWhole, deadlineAtMs, listener));
     if (this.#waiting.length >= waitingMax) {
       throw unreachable(`${waitingMax} calls wait for a connection to ${this.#authority} already`, false);
     }
-    const call = new QueuedCall(fields, body, isWhole, listener);
+    const call = new QueuedCall(fields, body, isWhole, deadlineAtMs, listener);
     this.#waiting.push(call);
     return call;
   }
@@ -84,8 +103,12 @@ export class ConnectionPool {
   }
 
   #takeConnection(): PooledConnection | undefined {
-    for (const connection of this.#connections) if (connection.hasRoom) return connection;
-    if (this.#connections.length >= this.#options.connectionsMax) return undefined;
+    let count = 0;
+    for (const connection of this.#connections) {
+      if (connection.hasRoom) return connection;
+      if (!connection.http2.isLeaving) count += 1;
+    }
+    if (count >= this.#options.connectionsMax) return undefined;
     const connection = new PooledConnection(this.#url, this.#options, {
       onRoom: () => this.#serveWaiting(),
       onClosed: () => {
@@ -114,7 +137,7 @@ export class ConnectionPool {
       ['te', 'trailers'],
       ['content-type', 'application/grpc'],
     ];
-    if (timeoutMs !== Number.POSITIVE_INFINITY) fields.push(['grpc-timeout', timeoutText(timeoutMs)]);
+    if (timeoutMs !== Number.POSITIVE_INFINITY) fields.push(['grpc-timeout', grpcTimeout(timeoutMs)]);
     for (const [name, value] of headers) {
       mustBeField(name, value);
       fields.push([name, value]);
@@ -127,12 +150,6 @@ export class ConnectionPool {
     }
     return fields;
   }
-}
-
-/** At most eight digits: milliseconds, or seconds where that is not enough. */
-function timeoutText(timeoutMs: number): string {
-  const ms = Math.max(1, Math.ceil(timeoutMs));
-  return ms < 1e8 ? `${ms}m` : `${Math.min(99_999_999, Math.ceil(ms / 1000))}S`;
 }
 
 /** Of all fields of a call together: they are sent in one frame, and every server takes 16,384 bytes. */
@@ -173,13 +190,21 @@ class BegunCall implements PoolCall {
 class QueuedCall implements PoolCall, WaitingCall {
   readonly #fields: HeaderPairs;
   readonly #body: Uint8Array[];
-  readonly #listener: CallListener;
+  readonly #deadlineAtMs: number;
+  readonly #listener: RpcAnswerListener;
   #isWhole: boolean;
   #call: BegunCall | undefined = undefined;
   #isStopped: boolean = false;
 
-  constructor(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener) {
+  constructor(
+    fields: HeaderPairs,
+    body: readonly Uint8Array[],
+    isWhole: boolean,
+    deadlineAtMs: number,
+    listener: RpcAnswerListener,
+  ) {
     this.#fields = fields;
+    this.#deadlineAtMs = deadlineAtMs;
     this.#body = [...body];
     this.#isWhole = isWhole;
     this.#listener = listener;
@@ -187,12 +212,12 @@ class QueuedCall implements PoolCall, WaitingCall {
 
   begin(connection: PooledConnection): void {
     if (this.#isStopped) return;
-    const stream = connection.begin(this.#fields, this.#body, this.#isWhole, this.#listener);
+    const stream = connection.begin(this.#fields, this.#body, this.#isWhole, this.#deadlineAtMs, this.#listener);
     this.#call = new BegunCall(connection, stream);
   }
 
   fail(): void {
-    if (!this.#isStopped) this.#listener.onEnd([], unreachable('the client was closed', false));
+    if (!this.#isStopped) this.#listener.onEnd(lostOutcome(unreachable('the client was closed', false)), []);
   }
 
   send(body: readonly Uint8Array[], isEnd: boolean): void {
@@ -240,20 +265,24 @@ class PooledConnection {
     this.#keepaliveMs = options.keepaliveMs;
     this.#keepaliveTimeoutMs = options.keepaliveTimeoutMs;
     this.#socket = socketTo(url, options.tls);
-    this.http2 = new Http2ClientConnection({
-      write: (pieces) => this.#write(pieces),
-      onClosed: () => {
-        clearTimeout(this.#timer);
-        // After GOAWAY, if there is one to send.
-        this.#socket.end();
-        this.#socket.unref();
-        owner.onClosed();
+    this.http2 = new Http2ClientConnection(
+      {
+        write: (pieces) => this.#write(pieces),
+        nowMs: () => performance.now(),
+        onClosed: () => {
+          clearTimeout(this.#timer);
+          // After GOAWAY, if there is one to send.
+          this.#socket.end();
+          this.#socket.unref();
+          owner.onClosed();
+        },
+        onRoom: () => {
+          this.#onRoom();
+          owner.onRoom();
+        },
       },
-      onRoom: () => {
-        this.#onRoom();
-        owner.onRoom();
-      },
-    });
+      options.messageBytesMax,
+    );
     const socket = this.#socket;
     socket.setNoDelay(true);
     const connectTimer = setTimeout(
@@ -283,8 +312,14 @@ class PooledConnection {
     return this.http2.hasRoom && this.http2.callCount < callsPerConnectionMax;
   }
 
-  begin(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener): CallStream {
-    const stream = this.http2.begin(fields, body, isWhole, listener);
+  begin(
+    fields: HeaderPairs,
+    body: readonly Uint8Array[],
+    isWhole: boolean,
+    deadlineAtMs: number,
+    listener: RpcAnswerListener,
+  ): CallStream {
+    const stream = this.http2.begin(fields, body, isWhole, deadlineAtMs, listener);
     if (!this.#isBusy) this.#becomeBusy();
     return stream;
   }
@@ -317,11 +352,21 @@ class PooledConnection {
   }
 
   #onRoom(): void {
-    if (this.http2.callCount > 0 || !this.#isBusy) return;
-    this.#isBusy = false;
-    this.#socket.unref();
-    // Nothing follows on it.
+    if (this.http2.callCount > 0) return;
+    if (this.#isBusy) {
+      this.#isBusy = false;
+      this.#socket.unref();
+    }
+    // Nothing follows on it, also where GOAWAY came while there was no call.
     if (this.http2.isLeaving) this.destroy('the server closes the connection', false);
+  }
+
+  /** It is alive: the next silence begins now, not when the answer would have been late. */
+  #onPong(): void {
+    if (this.#timer === undefined || !this.#isAsked) return;
+    clearTimeout(this.#timer);
+    this.#isAsked = false;
+    this.#watch(this.#keepaliveMs);
   }
 
   /** The timer goes on by itself while there are calls: to set one for each of them would cost more. */
@@ -335,7 +380,7 @@ class PooledConnection {
         this.#watch(this.#keepaliveMs - silentMs);
       } else if (!this.#isAsked) {
         this.#isAsked = true;
-        this.http2.ping(() => {});
+        this.http2.ping(() => this.#onPong());
         this.#watch(this.#keepaliveTimeoutMs);
       } else {
         this.destroy(`${this.#url.host} was silent for ${Math.round(silentMs)} ms`, true);

@@ -4,12 +4,10 @@ import { MalformedMessage } from '@millrace/protocol';
 import { MillraceError, unreachable } from '../../errors/millrace-error.ts';
 import { decodeServerFrame } from '../../frames/read-server-frame.ts';
 import { encodeClientFrame } from '../../frames/write-client-frame.ts';
+import { errorFromOutcome } from '../rpc/error-from-outcome.ts';
+import { streamMethodPath, withPrefix } from '../rpc/rpc-call.ts';
 import type { AttemptContext, LinkListener, LinkTransport, TransportLink } from '../transport.ts';
 import type { ConnectionPool, PoolCall } from './connection-pool.ts';
-import { errorFromTrailers } from './error-from-status.ts';
-import { prefixed } from './grpc-calls.ts';
-
-const path = '/millrace.v1.InferenceService/Stream';
 
 export class GrpcLinkTransport implements LinkTransport {
   readonly #pool: ConnectionPool;
@@ -33,11 +31,12 @@ class GrpcLink implements TransportLink {
 
   constructor(pool: ConnectionPool, open: OpenFrame, context: AttemptContext, listener: LinkListener) {
     this.#listener = listener;
-    this.#call = pool.begin(path, context, prefixed(encodeClientFrame(open)), false, {
+    this.#call = pool.begin(streamMethodPath, context, withPrefix(encodeClientFrame(open)), false, {
+      onHead: () => {},
       onMessage: (message) => this.#onMessage(message),
-      onEnd: (trailers, lost) => {
+      onEnd: (outcome) => {
         // Status OK without `ended` is a lost connection too.
-        const error = lost ?? errorFromTrailers(trailers) ?? unreachable('the call ended before the stream', true);
+        const error = errorFromOutcome(outcome) ?? unreachable('the call ended before the stream', true);
         this.#end(error);
       },
     });
@@ -50,7 +49,7 @@ class GrpcLink implements TransportLink {
   };
 
   send(frame: StreamClientFrame): void {
-    if (!this.#isOver) this.#call.send(prefixed(encodeClientFrame(frame)), false);
+    if (!this.#isOver) this.#call.send(withPrefix(encodeClientFrame(frame)), false);
   }
 
   close(): void {
@@ -59,7 +58,7 @@ class GrpcLink implements TransportLink {
     this.#call.stop();
   }
 
-  #onMessage(message: Buffer): void {
+  #onMessage(message: Uint8Array): void {
     if (this.#isOver) return;
     try {
       const frame = decodeServerFrame(message);

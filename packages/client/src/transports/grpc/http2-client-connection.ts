@@ -28,11 +28,21 @@ import {
   windowBytesMax,
   writeFrameHeader,
 } from '@millrace/http2';
-import { MalformedMessage } from '@millrace/protocol';
-import { MillraceError, unreachable } from '../../errors/millrace-error.ts';
-import { type CallListener, CallStream } from './call-stream.ts';
+import { MillraceError, unprocessed, unreachable } from '../../errors/millrace-error.ts';
+import { BrokenAnswer } from '../rpc/message-reader.ts';
+import { type RpcAnswerListener, type RpcField, type RpcOutcome, statusCode } from '../rpc/rpc-call.ts';
+import {
+  brokenOutcome,
+  faultOutcome,
+  headProblem,
+  lostOutcome,
+  outcomeFromTrailers,
+  takeField,
+} from '../rpc/rpc-outcome.ts';
+import { CallStream } from './call-stream.ts';
 import { FrameBatch } from './frame-batch.ts';
 
+const contentTypes = ['application/grpc', 'application/grpc+proto'];
 /** Windows for answers: of a stream, and of all streams of the connection. */
 const streamWindowBytes = 4 * 1024 * 1024;
 const connectionWindowBytes = 16 * 1024 * 1024;
@@ -57,12 +67,15 @@ export interface ConnectionOwner {
   write(pieces: readonly Uint8Array[]): void;
   /** Nothing more comes or goes; every call has been told. */
   onClosed(): void;
+  /** Milliseconds, as deadlines of calls count them. */
+  nowMs(): number;
   /** A call has ended, or the server allows more of them: another may begin. */
   onRoom(): void;
 }
 
 export class Http2ClientConnection implements FrameSink {
   readonly #owner: ConnectionOwner;
+  readonly #messageBytesMax: number;
   readonly #output: FrameBatch;
   readonly #reader: Http2FrameReader;
   readonly #encoder = new HpackEncoder();
@@ -84,8 +97,9 @@ export class Http2ClientConnection implements FrameSink {
   isStopped: boolean = false;
   readonly isTurnOver: boolean = false;
 
-  constructor(owner: ConnectionOwner) {
+  constructor(owner: ConnectionOwner, messageBytesMax: number) {
     this.#owner = owner;
+    this.#messageBytesMax = messageBytesMax;
     this.#output = new FrameBatch((pieces) => owner.write(pieces));
     this.#reader = new Http2FrameReader(this);
     this.#output.append(clientPreface);
@@ -108,17 +122,19 @@ export class Http2ClientConnection implements FrameSink {
   }
 
   receive(bytes: Buffer): void {
-    try {
-      this.#reader.read(bytes, 0);
-    } catch (error) {
-      if (!(error instanceof MalformedMessage || error instanceof MillraceError)) throw error;
-      this.fail(errorCode.internalError, error.message);
-    }
+    this.#reader.read(bytes, 0);
   }
 
   /** Begins a call; a body that is whole ends it. The message has its prefix. */
-  begin(fields: HeaderPairs, body: readonly Uint8Array[], isWhole: boolean, listener: CallListener): CallStream {
-    const stream = new CallStream(this.#nextId, this.#peer.windowBytes, listener);
+  begin(
+    fields: HeaderPairs,
+    body: readonly Uint8Array[],
+    isWhole: boolean,
+    deadlineAtMs: number,
+    listener: RpcAnswerListener,
+  ): CallStream {
+    const { windowBytes } = this.#peer;
+    const stream = new CallStream(this.#nextId, windowBytes, this.#messageBytesMax, deadlineAtMs, listener);
     this.#nextId += 2;
     if (this.#nextId > streamIdMax - 2) this.isLeaving = true;
     this.#streams.set(stream.id, stream);
@@ -167,7 +183,7 @@ export class Http2ClientConnection implements FrameSink {
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     this.#blocked.clear();
-    for (const stream of streams) this.#end(stream, [], error);
+    for (const stream of streams) this.#lose(stream, lostOutcome(error));
     this.#owner.onClosed();
   }
 
@@ -252,7 +268,12 @@ export class Http2ClientConnection implements FrameSink {
       this.fail(errorCode.protocolError, 'DATA came before HEADERS');
       return;
     }
-    stream.reader.read(piece);
+    try {
+      stream.reader.read(piece);
+    } catch (error) {
+      if (!(error instanceof BrokenAnswer)) throw error;
+      this.#refuse(stream, error.outcome, []);
+    }
   }
 
   onDataEnd(): void {
@@ -261,7 +282,7 @@ export class Http2ClientConnection implements FrameSink {
     this.#credit(this.#dataLength);
     if (stream === undefined || stream.isOver) return;
     if ((this.#dataFlags & frameFlag.endStream) !== 0) {
-      this.#end(stream, [], unreachable('the answer ended without a status', true));
+      this.#end(stream, brokenOutcome('the answer ended without a status'), []);
       return;
     }
     stream.consumedBytes += this.#dataLength;
@@ -359,23 +380,47 @@ export class Http2ClientConnection implements FrameSink {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
     if (result === 'list-too-large') {
-      sendReset(this.#output, streamId, errorCode.cancel);
-      this.#end(
-        stream,
-        [],
-        unreachable(`the header fields of the answer have more than ${headerListBytesMax} bytes`, true),
-      );
+      const told = `the header fields of the answer have more than ${headerListBytesMax} bytes`;
+      this.#refuse(stream, faultOutcome(statusCode.resourceExhausted, unreachable(told, true)), []);
       return;
     }
-    if (isEnd) this.#end(stream, fields, undefined);
-    else if (!isInterim(fields)) stream.hasHead = true;
+    if (isEnd) this.#end(stream, outcomeOf(stream, fields), fields);
+    else if (stream.hasHead) this.#refuse(stream, brokenOutcome('trailers do not end the answer'), fields);
+    else if (!isInterim(fields)) this.#onHead(stream, fields);
+  }
+
+  #onHead(stream: CallStream, fields: readonly RpcField[]): void {
+    const problem = headProblem(httpStatusIn(fields), fields, contentTypes, 'application/grpc+');
+    if (problem === undefined) {
+      stream.hasHead = true;
+      stream.listener.onHead(fields);
+    } else this.#refuse(stream, problem, fields);
+  }
+
+  /** The rest of an answer is not read. */
+  #refuse(stream: CallStream, outcome: RpcOutcome, fields: readonly RpcField[]): void {
+    sendReset(this.#output, stream.id, errorCode.cancel);
+    stream.isLocalDone = true;
+    this.#end(stream, outcome, fields);
+  }
+
+  /** The server knows nothing of the call any more. */
+  #lose(stream: CallStream, outcome: RpcOutcome): void {
+    stream.isLocalDone = true;
+    this.#end(stream, outcome, []);
   }
 
   #onReset(streamId: number, code: number): void {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
-    const wasSent = code !== errorCode.refusedStream;
-    this.#end(stream, [], unreachable(`the server reset the call (HTTP/2 code ${code})`, wasSent));
+    if (code === errorCode.cancel && this.#owner.nowMs() >= stream.deadlineAtMs) {
+      // Servers say it like this, and may be first.
+      const late = new MillraceError('deadline-exceeded', 'the server gave the call up at its deadline');
+      this.#lose(stream, faultOutcome(statusCode.deadlineExceeded, late));
+      return;
+    }
+    const fault = unreachable(`the server reset the call (HTTP/2 code ${code})`, code !== errorCode.refusedStream);
+    this.#lose(stream, faultOutcome(codesByReset[code] ?? statusCode.internal, fault));
   }
 
   #onSettings(flags: number, bytes: Buffer, start: number, end: number): void {
@@ -404,7 +449,9 @@ export class Http2ClientConnection implements FrameSink {
   #onGoaway(lastStreamId: number): void {
     this.isLeaving = true;
     for (const stream of [...this.#streams.values()]) {
-      if (stream.id > lastStreamId) this.#end(stream, [], unreachable('the server closes the connection', false));
+      if (stream.id > lastStreamId) {
+        this.#lose(stream, lostOutcome(unprocessed('the server closes the connection')));
+      }
     }
     this.#owner.onRoom();
   }
@@ -426,11 +473,11 @@ export class Http2ClientConnection implements FrameSink {
     for (const stream of [...this.#blocked]) this.#pump(stream);
   }
 
-  #end(stream: CallStream, trailers: readonly HeaderField[], error: MillraceError | undefined): void {
+  #end(stream: CallStream, outcome: RpcOutcome, trailers: readonly RpcField[]): void {
     // The answer came before all was sent: the server needs no more of it.
-    if (!stream.isLocalDone && error === undefined) sendReset(this.#output, stream.id, errorCode.noError);
+    if (!stream.isLocalDone) sendReset(this.#output, stream.id, errorCode.noError);
     this.#forget(stream);
-    stream.listener.onEnd(trailers, error);
+    stream.listener.onEnd(outcome, trailers);
   }
 
   #forget(stream: CallStream): void {
@@ -440,6 +487,28 @@ export class Http2ClientConnection implements FrameSink {
     this.#blocked.delete(stream);
     if (!this.isStopped) this.#owner.onRoom();
   }
+}
+
+/** What a reset says, as gRPC maps it. */
+const codesByReset: Readonly<Record<number, number>> = {
+  [errorCode.refusedStream]: statusCode.unavailable,
+  [errorCode.cancel]: statusCode.cancelled,
+  [errorCode.enhanceYourCalm]: statusCode.resourceExhausted,
+};
+
+/** Trailers, or a head that is all there is. */
+function outcomeOf(stream: CallStream, fields: readonly RpcField[]): RpcOutcome {
+  if (stream.reader.isInMessage) return brokenOutcome('the answer ended within a message');
+  const outcome = outcomeFromTrailers(fields);
+  if (outcome !== undefined) return outcome;
+  const problem = stream.hasHead
+    ? undefined
+    : headProblem(httpStatusIn(fields), fields, contentTypes, 'application/grpc+');
+  return problem ?? brokenOutcome('the answer has no gRPC status');
+}
+
+function httpStatusIn(fields: readonly RpcField[]): number {
+  return Number(takeField(fields, ':status'));
 }
 
 function isInterim(fields: readonly HeaderField[]): boolean {

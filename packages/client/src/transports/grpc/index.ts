@@ -1,7 +1,7 @@
 /** gRPC over HTTP/2 of our own, for Node. */
+import { RpcCallTransport } from '../rpc/inference-calls.ts';
 import type { TransportFactory } from '../transport.ts';
 import { ConnectionPool, type GrpcTransportOptions } from './connection-pool.ts';
-import { GrpcCallTransport } from './grpc-calls.ts';
 import { GrpcLinkTransport } from './grpc-links.ts';
 
 export type { GrpcTransportOptions } from './connection-pool.ts';
@@ -10,6 +10,6 @@ export type { GrpcTransportOptions } from './connection-pool.ts';
 export function grpcTransport(options: GrpcTransportOptions = {}): TransportFactory {
   return (url) => {
     const pool = new ConnectionPool(url, options);
-    return { url: url.href, calls: new GrpcCallTransport(pool), links: new GrpcLinkTransport(pool) };
+    return { url: url.href, calls: new RpcCallTransport(pool), links: new GrpcLinkTransport(pool) };
   };
 }

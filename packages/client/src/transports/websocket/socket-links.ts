@@ -36,7 +36,7 @@ export class SocketLinks implements LinkTransport {
 
   connect(open: OpenFrame, { headers }: AttemptContext, listener: LinkListener): TransportLink {
     if (headers.length > 0 && !this.#takesHeaders) {
-      throw new TypeError('a WebSocket of a browser cannot send header fields: use eventTransport() for streams');
+      throw new TypeError('a WebSocket of a browser cannot send header fields: use connectTransport() for streams');
     }
     const Socket = this.#class;
     const socket = this.#takesHeaders

@@ -3,7 +3,9 @@ import { ProtoCursor } from '@millrace/protocol';
 import { knownDatatype } from '../../frames/read-server-frame.ts';
 import type { ModelDescription, ModelListing, TensorDescription } from '../transport.ts';
 
-export function decodeModelDescription(message: Buffer): ModelDescription {
+const decoder = /* @__PURE__ */ new TextDecoder();
+
+export function decodeModelDescription(message: Uint8Array): ModelDescription {
   const cursor = new ProtoCursor(message);
   let [name, platform] = ['', ''];
   const versions: string[] = [];
@@ -36,7 +38,7 @@ function readTensor(cursor: ProtoCursor): TensorDescription {
   return { name, datatype: knownDatatype(datatype, name), shape };
 }
 
-export function decodeModelIndex(message: Buffer): readonly ModelListing[] {
+export function decodeModelIndex(message: Uint8Array): readonly ModelListing[] {
   const cursor = new ProtoCursor(message);
   const models: ModelListing[] = [];
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
@@ -57,6 +59,5 @@ export function decodeModelIndex(message: Buffer): readonly ModelListing[] {
 }
 
 function text(cursor: ProtoCursor): string {
-  const bytes = cursor.readBytes();
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  return decoder.decode(cursor.readBytes());
 }

@@ -4,7 +4,7 @@ import { unreadableAnswer } from '../../errors/millrace-error.ts';
 import { ByteWriter } from '../../frames/byte-writer.ts';
 import { knownDatatype } from '../../frames/read-server-frame.ts';
 import type { CallParameter, InferCall, InferReply } from '../transport.ts';
-import { messagePrefixBytes } from './message-reader.ts';
+import { messagePrefixBytes } from './rpc-call.ts';
 
 /** Data of inputs above this size is sent from where it lies. */
 const copiedBytesMax = 4096;
@@ -30,9 +30,8 @@ export function encodeInferCall(call: InferCall): readonly Uint8Array[] {
     copiedBytes += prefix + (length <= copiedBytesMax ? length : 0);
   }
   messageBytes += headBytes;
-  const bytes = Buffer.allocUnsafe(messagePrefixBytes + headBytes + copiedBytes);
-  bytes[0] = 0;
-  bytes.writeUInt32BE(messageBytes, 1);
+  const bytes = new Uint8Array(messagePrefixBytes + headBytes + copiedBytes);
+  new DataView(bytes.buffer).setUint32(1, messageBytes);
   let at = writeText(bytes, messagePrefixBytes, field.modelName, model);
   at = writeText(bytes, at, field.modelVersion, version);
   bytes.set(extra, at);
@@ -63,7 +62,9 @@ export function encodeInferCall(call: InferCall): readonly Uint8Array[] {
   return pieces;
 }
 
-const noBytes = new Uint8Array();
+const noBytes = /* @__PURE__ */ new Uint8Array();
+const encoder = /* @__PURE__ */ new TextEncoder();
+const decoder = /* @__PURE__ */ new TextDecoder();
 
 /** Parameters and requested outputs, which most calls do not have. */
 function extraFields(outputs: readonly string[], parameters: Readonly<Record<string, CallParameter>>): Uint8Array {
@@ -82,7 +83,7 @@ function extraFields(outputs: readonly string[], parameters: Readonly<Record<str
 
 function writeParameter(writer: ByteWriter, name: string, value: CallParameter): void {
   if (typeof value === 'boolean') writer.presentNumber(1, Number(value));
-  else if (typeof value === 'string') writer.bytes(3, Buffer.from(value));
+  else if (typeof value === 'string') writer.bytes(3, encoder.encode(value));
   else if (typeof value === 'number' && !Number.isSafeInteger(value)) writer.double(4, value);
   else if (value > 2n ** 63n - 1n) writer.presentInteger(5, BigInt(value));
   else if (value >= -(2n ** 63n)) writer.presentInteger(2, BigInt(value));
@@ -90,7 +91,7 @@ function writeParameter(writer: ByteWriter, name: string, value: CallParameter):
 }
 
 /** Outputs are views of the message. */
-export function decodeInferReply(message: Buffer): InferReply {
+export function decodeInferReply(message: Uint8Array): InferReply {
   const cursor = new ProtoCursor(message);
   let model = '';
   let version = '';
@@ -117,7 +118,7 @@ interface OutputHead {
   readonly shape: readonly number[];
 }
 
-function readHead(cursor: ProtoCursor, message: Buffer): OutputHead {
+function readHead(cursor: ProtoCursor, message: Uint8Array): OutputHead {
   const stop = cursor.readLength();
   const outer = cursor.end;
   cursor.end = stop;
@@ -138,10 +139,10 @@ function readHead(cursor: ProtoCursor, message: Buffer): OutputHead {
 }
 
 /** Names are short and mostly the same: what a message repeats is decoded once. */
-const texts = new Map<number, string>();
+const texts = /* @__PURE__ */ new Map<number, string>();
 const textsMax = 512;
 
-function readText(cursor: ProtoCursor, message: Buffer): string {
+function readText(cursor: ProtoCursor, message: Uint8Array): string {
   const stop = cursor.readLength();
   const start = cursor.at;
   cursor.at = stop;
@@ -149,13 +150,13 @@ function readText(cursor: ProtoCursor, message: Buffer): string {
   for (let at = start; at < stop; at++) hash = (Math.imul(hash, 31) + (message[at] as number)) | 0;
   const known = texts.get(hash);
   if (known !== undefined && isText(known, message, start, stop)) return known;
-  const text = message.toString('utf8', start, stop);
+  const text = decoder.decode(message.subarray(start, stop));
   if (texts.size < textsMax) texts.set(hash, text);
   return text;
 }
 
 /** Only texts of ASCII are compared; others are decoded each time. */
-function isText(text: string, message: Buffer, start: number, stop: number): boolean {
+function isText(text: string, message: Uint8Array, start: number, stop: number): boolean {
   if (text.length !== stop - start) return false;
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) !== message[start + at]) return false;
   return true;
@@ -168,16 +169,16 @@ function textBytes(text: string): number {
 }
 
 function utf8Bytes(text: string): number {
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return Buffer.byteLength(text);
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return encoder.encode(text).length;
   return text.length;
 }
 
-function writeText(bytes: Buffer, offset: number, tag: number, text: string): number {
+function writeText(bytes: Uint8Array, offset: number, tag: number, text: string): number {
   if (text === '') return offset;
   bytes[offset] = tag;
   const length = utf8Bytes(text);
   let at = writeVarint(bytes, offset + 1, length);
-  if (length !== text.length) return at + bytes.write(text, at);
+  if (length !== text.length) return at + encoder.encodeInto(text, bytes.subarray(at)).written;
   for (let index = 0; index < length; index++) bytes[at++] = text.charCodeAt(index);
   return at;
 }
@@ -194,7 +195,7 @@ function packedBytes(shape: readonly number[]): number {
   return bytes;
 }
 
-function writeShape(bytes: Buffer, offset: number, shape: readonly number[]): number {
+function writeShape(bytes: Uint8Array, offset: number, shape: readonly number[]): number {
   if (shape.length === 0) return offset;
   bytes[offset] = 0x1a;
   let at = writeVarint(bytes, offset + 1, packedBytes(shape));
@@ -208,7 +209,7 @@ function varintBytes(value: number): number {
   return bytes;
 }
 
-function writeVarint(bytes: Buffer, offset: number, value: number): number {
+function writeVarint(bytes: Uint8Array, offset: number, value: number): number {
   let at = offset;
   let rest = value;
   for (; rest > 127; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128;
