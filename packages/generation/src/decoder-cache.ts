@@ -27,6 +27,10 @@ interface CacheTensor {
 const pastPattern = /^past_key_values\.(\d{1,4})\.(?:(encoder|decoder)\.)?(key|value)$/;
 const presentPattern = /^present(?:_key_values)?\.(\d{1,4})\.(?:(encoder|decoder)\.)?(key|value)$/;
 
+export function isCacheInput(name: string): boolean {
+  return pastPattern.test(name);
+}
+
 /** Undefined: the graph has no cache. */
 export function readDecoderCache(
   inputs: readonly CacheTensor[],
@@ -36,14 +40,8 @@ export function readDecoderCache(
 ): DecoderCache | undefined {
   const past = partsOf(inputs, pastPattern, refuse);
   const present = partsOf(outputs, presentPattern, refuse);
-  if (past.size === 0) {
-    const other = inputs.find(({ name }) => /^past/.test(name));
-    if (other !== undefined) {
-      refuse(`input ${other.name}: its name is not of the form past_key_values.0.key, so its layout is not known`);
-    }
-    // An export without past inputs may still give the cache out; it is of no use then.
-    return undefined;
-  }
+  // An export without past inputs may still give the cache out; it is of no use then.
+  if (past.size === 0) return undefined;
   const layerCount = Math.max(...[...past.keys()].map((part) => Number.parseInt(part, 10))) + 1;
   const nameOf = (parts: ReadonlyMap<string, CacheTensor>, part: string, kind: string): string =>
     parts.get(part)?.name ?? refuse(`${kind} ${part} of the cache is missing: there are ${layerCount} layers`);

@@ -81,6 +81,7 @@ test('a decoder with a cache, as the storyteller is one', () => {
       datatype: 'FP32',
     },
     vocabularySize: 2048,
+    sizes: { isSingleRow: false, isSingleToken: false },
     contextTokensMax: undefined,
     defaults: expect.objectContaining({ temperature: 1, eosTokenIds: [] }),
   });
@@ -186,6 +187,7 @@ test('a graph without a cache is a decoder if a file says that it generates text
   expect(described(graph, { ...plainFiles, 'generation_config.json': '{}' }).cache).toBeUndefined();
   const masked = { ...plainFiles, 'config.json': '{"architectures": ["DistilBertForMaskedLM"]}' };
   expect(reasonOf(graph, masked)).toContain('config.json does not say that it generates text');
+  expect(describeDecoder({ ...graph, files: plainFiles, isDeclared: true }).kind).toBe('decoder');
 });
 
 const { inputs, outputs } = cached();
@@ -274,4 +276,13 @@ test.each<[string, { inputs: GraphTensor[]; outputs: GraphTensor[] }, string]>([
 test('a folder without a tokenizer is no decoder, and a broken file is an error', () => {
   expect(reasonOf(cached(), {})).toBe('tokenizer.json is missing');
   expect(() => reasonOf(cached(), { ...plainFiles, 'config.json': '[' })).toThrow('config.json: is not JSON');
+});
+
+test('a broken file beside a graph that is no decoder does not matter', () => {
+  const broken = { ...plainFiles, 'config.json': '[' };
+  const classes = tensor('logits', 'FP32', 'batch', 2);
+  expect(reasonOf({ inputs: [ids, mask], outputs: [classes] }, broken)).toContain('it has no cache');
+  expect(reasonOf({ inputs: [...inputs, tensor('style', 'FP32')], outputs }, broken)).toContain('input style');
+  // Only config.json could tell whether it generates text.
+  expect(() => reasonOf({ inputs: [ids, mask], outputs: [logits] }, broken)).toThrow('config.json: is not JSON');
 });

@@ -3,10 +3,11 @@
  * and a graph whose inputs and outputs have names and shapes by a convention. Files are read by the caller.
  */
 import type { Datatype } from '@millrace/protocol';
-import { type DecoderCache, readDecoderCache } from './decoder-cache.ts';
+import { type DecoderCache, isCacheInput, readDecoderCache } from './decoder-cache.ts';
 import type { DecoderFiles } from './decoder-files.ts';
+import { type FixedSizes, readFixedSizes } from './fixed-sizes.ts';
 import { type GenerationDefaults, readGenerationConfig } from './generation-config.ts';
-import { isJsonFields, type JsonFields, parseJsonFile } from './model-file-error.ts';
+import { isJsonFields, type JsonFields, ModelFileError, parseJsonFile } from './model-file-error.ts';
 
 /** An input or output of a graph. A dimension is a size, or the name of a free one; undefined: the file does not say. */
 export interface GraphTensor {
@@ -19,6 +20,10 @@ export interface DecoderFolder {
   readonly inputs: readonly GraphTensor[];
   readonly outputs: readonly GraphTensor[];
   readonly files: DecoderFiles;
+  /** The operator says that it generates text, so that no file has to. */
+  readonly isDeclared?: boolean;
+  /** The name of the graph's file, for messages; default: model.onnx. */
+  readonly graphFile?: string;
 }
 
 export interface DecoderInput {
@@ -51,6 +56,7 @@ export interface DecoderDescription {
   /** Undefined: the graph has none, and reads the whole text at every step. */
   readonly cache: DecoderCache | undefined;
   readonly vocabularySize: number;
+  readonly sizes: FixedSizes;
   /** Undefined: no file says. */
   readonly contextTokensMax: number | undefined;
   readonly defaults: GenerationDefaults;
@@ -100,35 +106,42 @@ export function describeDecoder(
 }
 
 function described(
-  { inputs, outputs, files }: DecoderFolder,
+  { inputs, outputs, files, isDeclared = false, graphFile = 'model.onnx' }: DecoderFolder,
   takeTokenId: (token: string) => number | undefined,
 ): DecoderDescription {
   const refuse = (reason: string): never => {
     throw new Refusal(reason);
   };
   if (files['tokenizer.json'] === undefined) refuse('tokenizer.json is missing');
-  const config = parsedOrEmpty(files, 'config.json');
+  // A graph that is no decoder does not need the other files, so what is wrong in them does not matter.
+  refuseOtherGraphs(inputs, outputs, refuse);
   const generation =
     files['generation_config.json'] === undefined ? undefined : parsedOrEmpty(files, 'generation_config.json');
+  const hasCache = inputs.some(({ name }) => isCacheInput(name));
+  const mayClassify = !hasCache && generation === undefined && !isDeclared && rankOf(outputs, 'logits') !== 3;
+  const config = mayClassify ? takeParsed(files, 'config.json') : parsedOrEmpty(files, 'config.json');
   const tokenizerConfig = parsedOrEmpty(files, 'tokenizer_config.json');
   const textConfig = isJsonFields(config.text_config) ? { ...config, ...config.text_config } : config;
-  for (const { name } of inputs) {
-    if (Object.hasOwn(foreignInputs, name)) refuse(`input ${name}: ${foreignInputs[name]}`);
-  }
   const plain = (purpose: Purpose): DecoderInput | undefined => plainInput(inputs, purpose, refuse);
   const inputIds = plain('inputIds') ?? refuse('there is no input input_ids');
   const cache = readDecoderCache(inputs, outputs, textConfig, refuse);
-  const known = new Set<string>(Object.values(plainInputs).flatMap(({ names }) => [...names]));
-  for (const { pastKey, pastValue } of cache?.layers ?? []) known.add(pastKey).add(pastValue);
-  const unknown = inputs.find(({ name }) => !known.has(name));
-  if (unknown !== undefined) refuse(`input ${unknown.name} has no purpose that is known for decoders`);
-  if (cache === undefined && generation === undefined && !isCausal(textConfig)) {
+  if (cache === undefined && generation === undefined && !isDeclared && !isCausal(textConfig)) {
     refuse(
-      'it has no cache, no generation_config.json, and config.json does not say that it generates text (…ForCausalLM)',
+      'it has no cache, no generation_config.json, and config.json does not say that it generates text (…ForCausalLM); if it does, set backend: "generator" in config.pbtxt',
     );
   }
   const { vocabulary, ...logits } = readLogits(outputs, refuse);
-  const defaults = readGenerationConfig(generation ?? {}, textConfig);
+  const vocabularySize =
+    vocabulary ??
+    takeSize(textConfig, 'vocab_size') ??
+    refuse('neither the output logits nor config.json has the vocabulary size');
+  const defaults = withNamedTokens(readGenerationConfig(generation ?? {}, textConfig), tokenizerConfig, takeTokenId);
+  checkEndTokens(defaults, vocabularySize, [
+    ['generation_config.json', generation ?? {}],
+    ['config.json', textConfig],
+  ]);
+  const named = (...purposes: readonly Purpose[]): readonly GraphTensor[] =>
+    inputs.filter(({ name }) => purposes.some((purpose) => isNamed(name, purpose)));
   return {
     kind: 'decoder',
     inputIds,
@@ -140,16 +153,74 @@ function described(
     logitsToKeep: plain('logitsToKeep'),
     logits,
     cache,
-    vocabularySize:
-      vocabulary ??
-      takeSize(textConfig, 'vocab_size') ??
-      refuse('neither the output logits nor config.json has the vocabulary size'),
+    vocabularySize,
+    sizes: readFixedSizes(graphFile, {
+      tokens: named('inputIds', 'positionIds'),
+      masks: named('attentionMask'),
+      lengths: named('sequenceLengths'),
+      caches: inputs.filter(({ name }) => isCacheInput(name)),
+    }),
     contextTokensMax: contextTokensOf(textConfig, tokenizerConfig),
-    defaults: withNamedTokens(defaults, tokenizerConfig, takeTokenId),
+    defaults,
   };
 }
 
 type Refuse = (reason: string) => never;
+
+/** Refuses by the names of inputs and outputs alone. */
+function refuseOtherGraphs(inputs: readonly GraphTensor[], outputs: readonly GraphTensor[], refuse: Refuse): void {
+  for (const { name } of inputs) {
+    if (Object.hasOwn(foreignInputs, name)) refuse(`input ${name}: ${foreignInputs[name]}`);
+  }
+  if (!inputs.some(({ name }) => isNamed(name, 'inputIds'))) refuse('there is no input input_ids');
+  if (!outputs.some(({ name }) => name === 'logits')) refuse('there is no output logits');
+  const purposes = Object.keys(plainInputs) as Purpose[];
+  const unknown = inputs.find(({ name }) => !isCacheInput(name) && !purposes.some((purpose) => isNamed(name, purpose)));
+  if (unknown === undefined) return;
+  if (/^past/.test(unknown.name)) {
+    refuse(`input ${unknown.name}: its name is not of the form past_key_values.0.key, so its layout is not known`);
+  }
+  refuse(`input ${unknown.name} has no purpose that is known for decoders`);
+}
+
+function isNamed(name: string, purpose: Purpose): boolean {
+  const names: readonly string[] = plainInputs[purpose].names;
+  return names.includes(name);
+}
+
+function rankOf(outputs: readonly GraphTensor[], wanted: string): number | undefined {
+  return outputs.find(({ name }) => name === wanted)?.shape?.length;
+}
+
+/** Where the file may be of no interest: one that cannot be read counts as empty. */
+function takeParsed(files: DecoderFiles, name: keyof DecoderFiles): JsonFields {
+  try {
+    return parsedOrEmpty(files, name);
+  } catch (error) {
+    if (error instanceof ModelFileError) return {};
+    throw error;
+  }
+}
+
+/**
+ * A text would never end by itself if the graph could not give any of its end-of-text tokens.
+ *
+ * @param sources files that may have the ids, in the order in which they count
+ */
+function checkEndTokens(
+  { eosTokenIds }: GenerationDefaults,
+  vocabularySize: number,
+  sources: readonly (readonly [string, JsonFields])[],
+): void {
+  if (eosTokenIds.length === 0 || eosTokenIds.some((id) => id < vocabularySize)) return;
+  const [file, field] = sources.flatMap(([name, { eos_token_id: id }]) =>
+    id == null ? [] : [[name, 'eos_token_id']],
+  )[0] ?? ['tokenizer_config.json', 'eos_token'];
+  throw new ModelFileError(
+    file as string,
+    `${field} is ${eosTokenIds.join(', ')}, and the vocabulary of the graph has ${vocabularySize} tokens`,
+  );
+}
 
 function parsedOrEmpty(files: DecoderFiles, name: keyof DecoderFiles): JsonFields {
   const text = files[name];
@@ -157,9 +228,8 @@ function parsedOrEmpty(files: DecoderFiles, name: keyof DecoderFiles): JsonField
 }
 
 function plainInput(inputs: readonly GraphTensor[], purpose: Purpose, refuse: Refuse): DecoderInput | undefined {
-  const names: readonly string[] = plainInputs[purpose].names;
   const datatypes: readonly Datatype[] = plainInputs[purpose].datatypes;
-  const found = inputs.find(({ name }) => names.includes(name));
+  const found = inputs.find((input) => isNamed(input.name, purpose));
   if (found === undefined) return undefined;
   const { name, datatype, shape } = found;
   if (datatype === undefined || !datatypes.includes(datatype)) {

@@ -52,6 +52,12 @@ test('config.json names tokens where generation_config.json does not', () => {
   expect(tokens).toMatchObject({ eosTokenIds: [5], bosTokenId: 7, padTokenId: 8 });
 });
 
+test('a token before or beside a text may be -1 for none', () => {
+  const tokens = readGenerationConfig({ bos_token_id: -1, pad_token_id: 3 }, { bos_token_id: 4, pad_token_id: 5 });
+  expect(tokens).toMatchObject({ bosTokenId: undefined, padTokenId: 3 });
+  expect(readGenerationConfig({ pad_token_id: 3 }, { pad_token_id: -1 }).padTokenId).toBe(3);
+});
+
 test.each([
   [{ temperature: -1 }, {}, 'generation_config.json: temperature is -1'],
   [{ top_p: '1' }, {}, "generation_config.json: top_p is '1'"],

@@ -29,6 +29,9 @@ export function readGenerationConfig(generation: JsonFields, config: JsonFields 
     checked(file, generation, name, numberRanges[name]) ?? absent;
   const tokenIds = (name: string): readonly number[] =>
     readTokenIds(file, generation, name) ?? readTokenIds('config.json', config, name) ?? [];
+  // Old exports write -1 where there is no such token.
+  const optionalTokenId = (name: string): number | undefined =>
+    (generation[name] ?? config[name]) === -1 ? undefined : tokenIds(name)[0];
   return {
     // As in vLLM, a file that does not mention sampling gets temperature 1, which OpenAI's clients expect.
     temperature: generation.do_sample === false ? 0 : number('temperature', 1),
@@ -38,8 +41,8 @@ export function readGenerationConfig(generation: JsonFields, config: JsonFields 
     repetitionPenalty: number('repetition_penalty', 1),
     maxTokens: checked(file, generation, 'max_new_tokens', { least: 1, most: tokenIdMax, isInteger: true }),
     eosTokenIds: tokenIds('eos_token_id'),
-    bosTokenId: tokenIds('bos_token_id')[0],
-    padTokenId: tokenIds('pad_token_id')[0],
+    bosTokenId: optionalTokenId('bos_token_id'),
+    padTokenId: optionalTokenId('pad_token_id'),
   };
 }
 

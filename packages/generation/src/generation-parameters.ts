@@ -49,6 +49,12 @@ export interface GenerationLimits {
   readonly outputTokensMax: number;
 }
 
+/** What it takes to tell whether parameters are right before a text is there. */
+export interface GenerationBounds {
+  readonly defaults: GenerationDefaults;
+  readonly limits: GenerationLimits;
+}
+
 /** Other names for `max_tokens`: of OpenAI's newer clients and of Hugging Face. */
 const maxTokensNames = ['max_tokens', 'max_completion_tokens', 'max_new_tokens'] as const;
 

@@ -13,6 +13,8 @@ export class TextTokenizer implements TokenTexts {
   readonly decoders: readonly MakeTokenDecoder[];
   /** One more than the highest id. */
   readonly vocabularySize: number;
+  /** One more than the highest id of the tokens that were trained; added ones may lie above, and not every model knows them all. */
+  readonly trainedVocabularySize: number;
   readonly #library: Tokenizer;
   readonly #specialIds: ReadonlySet<number>;
   readonly #charactersMax: number;
@@ -38,6 +40,7 @@ export class TextTokenizer implements TokenTexts {
       longest = Math.max(longest, token.length);
     }
     this.vocabularySize = highestId + 1;
+    this.trainedVocabularySize = trainedVocabularySizeOf(fields);
     this.#longestToken = longest;
   }
 
@@ -87,9 +90,25 @@ export class TextTokenizer implements TokenTexts {
     return this.#specialIds.has(id) ? undefined : this.#library.id_to_token(id);
   }
 
+  /** The text of a token as it is spelled out in prompts, special ones included. */
+  spelling(id: number): string {
+    return this.#library.id_to_token(id) ?? '';
+  }
+
   takeId(token: string): number | undefined {
     return this.#library.token_to_id(token);
   }
+}
+
+/** A map of tokens to ids, or of Unigram models a list. */
+function trainedVocabularySizeOf({ model }: JsonFields): number {
+  const vocabulary = isJsonFields(model) ? model.vocab : undefined;
+  if (Array.isArray(vocabulary)) return vocabulary.length;
+  let highestId = -1;
+  for (const id of Object.values(isJsonFields(vocabulary) ? vocabulary : {})) {
+    if (typeof id === 'number') highestId = Math.max(highestId, id);
+  }
+  return highestId + 1;
 }
 
 /** What the library reads and then leaves out, which would give other tokens than the model was trained with. */

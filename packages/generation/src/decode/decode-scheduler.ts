@@ -1,6 +1,6 @@
 /**
  * Decides what the next run of a text generator computes. Sequences join and leave between runs; those with caches of
- * one length share a run. Prompts are read in pieces, and between two pieces every other sequence gets its step. When the
+ * one length share a run. Prompts are read in pieces, and after a piece, or some short ones, every other sequence gets its step. When the
  * caches are full, the youngest sequence gives its own up and reads its tokens again later, with the same runs as before,
  * so that the bits of its answers do not change.
  */
@@ -47,6 +47,9 @@ interface Sequence {
   hasCache: boolean;
 }
 
+/** A run takes as long as reading this many tokens more: it reads the weights. */
+const runTokens = 12;
+
 export interface DecodeCounts {
   /** With a cache. */
   readonly running: number;
@@ -64,7 +67,8 @@ export class DecodeScheduler {
   readonly #sequences = new Map<SequenceId, Sequence>();
   /** Token steps that are left of the current round. */
   #round: TokenStep[] = [];
-  #isPrefillNext: boolean = false;
+  /** How much of prompts may be read before the next round, in tokens; a run of its own counts as some more. */
+  #prefillLeft = 0;
   #cacheBytes = 0;
   #preemptions = 0;
   /** Sequences with a cache. */
@@ -138,13 +142,10 @@ export class DecodeScheduler {
         const taken = this.#takeTokenStep(step);
         if (taken !== undefined) return taken;
       }
-      if (this.#isPrefillNext) {
-        this.#isPrefillNext = false;
-        const prefill = this.#takePrefill();
-        if (prefill !== undefined) return prefill;
-      }
+      const prefill = this.#takePrefill();
+      if (prefill !== undefined) return prefill;
       this.#round = this.#newRound();
-      this.#isPrefillNext = true;
+      this.#prefillLeft = this.#config.prefillTokensMax + runTokens;
     }
     return undefined;
   }
@@ -186,6 +187,9 @@ export class DecodeScheduler {
   #takePrefill(): DecodeStep | undefined {
     for (const sequence of this.#sequences.values()) {
       if (!sequence.isWanted || sequence.tokensRead >= sequence.promptTokens) continue;
+      const from = sequence.tokensRead;
+      const to = Math.min(sequence.promptTokens, from + this.#config.prefillTokensMax);
+      if (to - from + runTokens > this.#prefillLeft) return undefined;
       if (!sequence.hasCache) {
         // All that it has to read: one whose cache was dropped would otherwise soon need the memory of others again.
         const bytes = cacheTokensFor(sequence.tokens, this.#config) * this.#config.tokenBytes;
@@ -197,8 +201,7 @@ export class DecodeScheduler {
         this.#running += 1;
         this.#cacheBytes += this.#bytesOf(sequence);
       }
-      const from = sequence.tokensRead;
-      const to = Math.min(sequence.promptTokens, from + this.#config.prefillTokensMax);
+      this.#prefillLeft -= to - from + runTokens;
       this.#setRead(sequence, to);
       return { kind: 'prefill', id: sequence.id, from, to, cacheTokens: cacheTokensFor(from, this.#config) };
     }

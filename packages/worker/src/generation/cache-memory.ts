@@ -29,6 +29,8 @@ interface Block {
   /** By row; undefined: free. */
   owners: (SequenceId | undefined)[];
   used: number;
+  /** Rows from here on were never written: they hold zeros. */
+  firstCleanRow: number;
 }
 
 /** A call for a copy takes longer than to copy this much. */
@@ -148,17 +150,27 @@ export class CacheMemory {
   #enter(id: SequenceId, tokens: number): Place {
     let block = this.#blocks.get(tokens);
     if (block === undefined) {
-      block = { tokens, memory: this.#tensors.map(() => new Uint8Array(0)), words: [], owners: [], used: 0 };
+      block = {
+        tokens,
+        memory: this.#tensors.map(() => new Uint8Array(0)),
+        words: [],
+        owners: [],
+        used: 0,
+        firstCleanRow: 0,
+      };
       this.#blocks.set(tokens, block);
     }
     let row = block.owners.indexOf(undefined);
     if (row === -1) row = block.owners.length;
     this.#reserve(block, row + 1);
     // Padding is masked, but what a former owner left there may be infinite, and zero times infinity is no number.
-    for (const [index, memory] of block.memory.entries()) {
-      const rowBytes = tokens * (this.#tokenBytes[index] as number);
-      memory.fill(0, row * rowBytes, (row + 1) * rowBytes);
+    if (row < block.firstCleanRow) {
+      for (const [index, memory] of block.memory.entries()) {
+        const rowBytes = tokens * (this.#tokenBytes[index] as number);
+        memory.fill(0, row * rowBytes, (row + 1) * rowBytes);
+      }
     }
+    block.firstCleanRow = Math.max(block.firstCleanRow, row + 1);
     block.owners[row] = id;
     block.used += 1;
     const place = { block, row };
@@ -177,8 +189,9 @@ export class CacheMemory {
     if (rows <= rowsNow) return;
     const rowsNew = Math.max(rows, 2 * rowsNow);
     block.memory = block.memory.map((memory, index) => {
-      const grown = new Uint8Array(rowsNew * block.tokens * (this.#tokenBytes[index] as number));
-      grown.set(memory);
+      const rowBytes = block.tokens * (this.#tokenBytes[index] as number);
+      const grown = new Uint8Array(rowsNew * rowBytes);
+      grown.set(memory.subarray(0, block.firstCleanRow * rowBytes));
       return grown;
     });
     block.words = block.memory.map((memory) => new Uint32Array(memory.buffer, 0, memory.length >>> 2));
@@ -187,6 +200,7 @@ export class CacheMemory {
 
   #exchange(block: Block, left: number, right: number): void {
     const [leftOwner, rightOwner] = [block.owners[left], block.owners[right]];
+    block.firstCleanRow = Math.max(block.firstCleanRow, left + 1, right + 1);
     for (const [index, memory] of block.memory.entries()) {
       const rowBytes = block.tokens * (this.#tokenBytes[index] as number);
       const kept = new Uint8Array(memory.subarray(right * rowBytes, (right + 1) * rowBytes));

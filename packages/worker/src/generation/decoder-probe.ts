@@ -42,18 +42,20 @@ export function keptProbe(
   return { config: { ...config, layout, rowsMax: Math.min(rowsMax, config.rowsMax) }, isExact, findings };
 }
 
+/** @param promptVocabulary the tokens of prompts have ids below it */
 export async function probeDecoder(
   session: InferenceSession,
   tensors: DecoderTensors,
   options: Partial<DecodeConfig>,
   contextTokensMax: number,
+  promptVocabulary: number = tensors.vocabulary,
 ): Promise<DecoderProbe> {
   const findings: string[] = [];
   let config = resolveDecodeConfig({ ...options, tokenBytes: tokenBytesOf(tensors) });
   const prompts = promptLengths
     .map((length) => Math.min(length, contextTokensMax - outputTokens))
     .filter((length) => length > 0)
-    .map((length, index) => promptOf(length, index, tensors.vocabulary));
+    .map((length, index) => promptOf(length, index, promptVocabulary));
   const run = (tried: DecodeConfig, chosen: readonly (readonly number[])[]): Promise<readonly Float32Array[][]> =>
     generated(new DecodeLoop({ session, tensors, config: tried }), chosen);
   const alone = async (tried: DecodeConfig): Promise<readonly Float32Array[][]> => {
@@ -78,9 +80,9 @@ export async function probeDecoder(
   return { config, isExact, findings };
 }
 
-/** Any tokens will do; the same at every load. */
+/** Any tokens will do; the same at every load. The first is the highest, which a graph with fewer tokens does not take. */
 function promptOf(length: number, index: number, vocabulary: number): readonly number[] {
-  return Array.from({ length }, (_, at) => (7 + index * 131 + at * 37) % vocabulary);
+  return Array.from({ length }, (_, at) => (at === 0 ? vocabulary - 1 : (7 + index * 131 + at * 37) % vocabulary));
 }
 
 /** For each prompt the logits of every step, going on with the most probable token. */
@@ -122,8 +124,12 @@ function areClose(expected: readonly Float32Array[][], given: readonly Float32Ar
       const others = given[text]?.[step];
       if (others === undefined) return false;
       let largest = 0;
-      for (const logit of logits) largest = Math.max(largest, Math.abs(logit));
-      return logits.every((logit, index) => Math.abs(logit - (others[index] as number)) <= tolerance * largest);
+      for (const logit of logits) if (Number.isFinite(logit)) largest = Math.max(largest, Math.abs(logit));
+      // Equal first: the difference of two infinite logits is no number.
+      return logits.every((logit, index) => {
+        const other = others[index] as number;
+        return Object.is(logit, other) || Math.abs(logit - other) <= tolerance * largest;
+      });
     }),
   );
 }

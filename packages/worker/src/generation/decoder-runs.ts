@@ -63,6 +63,7 @@ export class DecoderRuns {
     const width = hasCache ? count : (texts[0]?.tokensRead ?? 0) + count;
     const outputs = await session.run(this.#feeds(rows, width, hasCache ? cacheTokens : 0), this.#fetches);
     if (hasCache) this.#keep(outputs, texts, count);
+    mustHaveLogits(outputs[tensors.logits.name] as Tensor, tensors);
     return lastLogits(
       texts.map(({ id }) => id),
       outputs[tensors.logits.name] as Tensor,
@@ -113,8 +114,13 @@ export class DecoderRuns {
   /** Adds the new keys and values to the caches. */
   #keep(outputs: InferenceSession.OnnxValueMapType, texts: readonly ReadText[], count: number): void {
     const { tensors, memory, cacheTokensFor } = this.#parts;
-    const added = tensors.caches.map(({ output }): NewTokens => {
+    const added = tensors.caches.map(({ output, heads, headSize }): NewTokens => {
       const { data, dims } = outputs[output] as Tensor;
+      if (dims[1] !== heads || dims[3] !== headSize) {
+        throw new Error(
+          `the output ${output} of the graph has the shape [${dims.join(', ')}], and its cache has ${heads} heads of size ${headSize} by the inputs of the graph or config.json`,
+        );
+      }
       const { buffer, byteOffset, byteLength } = data as Float32Array | Uint16Array;
       const bytes = new Uint8Array(buffer, byteOffset, byteLength);
       return { bytes, words: takeFourByteElements(bytes), tokens: dims[2] as number };
@@ -123,6 +129,14 @@ export class DecoderRuns {
       memory.append(id, tokensRead, count, cacheTokensFor(tokensRead + count), added, row);
     }
   }
+}
+
+/** Where the graph leaves the size free, config.json says it, and may be that of another model. */
+function mustHaveLogits({ dims }: Tensor, { logits, vocabulary }: DecoderTensors): void {
+  if (dims.at(-1) === vocabulary) return;
+  throw new Error(
+    `the output ${logits.name} of the graph has ${dims.at(-1)} values for a token, and the vocabulary by the graph's head or config.json (vocab_size) has ${vocabulary} tokens`,
+  );
 }
 
 const noBytes = new Uint8Array(0);

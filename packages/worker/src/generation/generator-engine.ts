@@ -1,7 +1,15 @@
-import { defaultDecodeConfig, ModelFileError, resolveDecodeConfig, sequenceTokensMax } from '@millrace/generation';
+import { basename } from 'node:path';
+import {
+  type DecodeConfig,
+  defaultDecodeConfig,
+  ModelFileError,
+  resolveDecodeConfig,
+  sequenceTokensMax,
+} from '@millrace/generation';
 import { OnnxFileError } from '@millrace/onnx';
 import type { LoadSpec } from '@millrace/protocol';
 import { type Engine, type Session, UnloadableModel } from '../engine.ts';
+import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { mustOpenSession, notLoaded } from '../onnxruntime/open-session.ts';
 import { DecodeLoop } from './decode-loop.ts';
 import { type DecoderProbe, keptProbe, probeDecoder, probeKeyOf, probeTokensMin } from './decoder-probe.ts';
@@ -23,16 +31,17 @@ export const generatorEngine: Engine = {
     if (unknown !== undefined) throw notLoaded(spec, `a generator has no output "${unknown.name}"`, true);
     const decoder = await mustRead(spec);
     const { tensors, description, tokenizer } = decoder;
-    const options = { cacheBytesMax: spec.cacheBytesMax ?? defaultDecodeConfig.cacheBytesMax };
-    const contextTokensMax = mustHaveRoom(spec, decoder, options.cacheBytesMax);
+    const cacheBytesMax = spec.cacheBytesMax ?? defaultDecodeConfig.cacheBytesMax;
+    const options = { cacheBytesMax, ...shapesOf(decoder) };
+    const contextTokensMax = mustHaveRoom(spec, decoder, cacheBytesMax);
     const session = await mustOpenSession(spec, decoder.model);
     try {
       const key = probeKeyOf(decoder.digest, spec.threads, contextTokensMax);
       const found =
         spec.probe?.key === key
           ? keptProbe(spec.probe, tensors, options)
-          : await probeDecoder(session, tensors, options, contextTokensMax);
-      report(spec, found);
+          : await mustProbe(spec, decoder, session, options, contextTokensMax);
+      report(spec, [...sizeFindings(decoder), ...found.findings]);
       const { config, isExact, findings } = found;
       const loop = new DecodeLoop({ session, tensors, config });
       const probe = { key, layout: config.layout, rowsMax: config.rowsMax, isExact, findings };
@@ -70,7 +79,49 @@ function mustHaveRoom(spec: LoadSpec, { description, tensors }: ReadDecoder, cac
   return contextTokensMax;
 }
 
+/** How runs are shaped by the graph alone. */
+function shapesOf({ description, tensors }: ReadDecoder): Partial<DecodeConfig> {
+  const { isSingleRow, isSingleToken } = description.sizes;
+  return {
+    ...(isSingleRow ? { rowsMax: 1 } : {}),
+    ...(isSingleToken ? { prefillTokensMax: 1 } : {}),
+    // Every run reads whole texts, so those that share one have the same length.
+    ...(tensors.caches.length === 0 ? { layout: 'exact' as const } : {}),
+  };
+}
+
+function sizeFindings({ description: { sizes, cache } }: ReadDecoder): readonly string[] {
+  const findings: string[] = [];
+  if (cache === undefined)
+    findings.push('its graph has no cache, so every token takes as long as reading all of its text');
+  if (sizes.isSingleRow) findings.push('its graph has the fixed batch size 1, so each text runs alone');
+  if (sizes.isSingleToken)
+    findings.push('its graph has the fixed sequence length 1, so prompts are read token by token');
+  return findings;
+}
+
+/** ONNX Runtime could not get memory, which may pass. */
+const memoryFailure = /alloc|memory/i;
+
+async function mustProbe(
+  spec: LoadSpec,
+  { tensors, tokenizer }: ReadDecoder,
+  session: InferenceSession,
+  options: Partial<DecodeConfig>,
+  contextTokensMax: number,
+): Promise<DecoderProbe> {
+  const promptVocabulary = Math.min(tokenizer.vocabularySize, tensors.vocabulary);
+  try {
+    return await probeDecoder(session, tensors, options, contextTokensMax, promptVocabulary);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const isFinal = !memoryFailure.test(message);
+    const why = `${basename(spec.path)}: a trial run with tokens from 0 to ${promptVocabulary - 1} failed, so the graph does not fit the files beside it or takes other values than exporters of Hugging Face define (${message})`;
+    throw isFinal ? new UnloadableModel(why) : new Error(why, { cause: error });
+  }
+}
+
 /** On stderr, which the router logs. */
-function report({ name, version }: LoadSpec, { findings }: DecoderProbe): void {
+function report({ name, version }: LoadSpec, findings: readonly string[]): void {
   for (const finding of findings) process.stderr.write(`generator "${name}" version ${version}: ${finding}\n`);
 }

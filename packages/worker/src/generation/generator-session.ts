@@ -6,6 +6,7 @@ import {
   type GeneratorProbe,
   InferenceError,
   type LoadSpec,
+  quote,
   type TensorSpec,
 } from '@millrace/protocol';
 import type { OutputMemory, RunResult, Session, SteppedRun, SteppedRunRequest } from '../engine.ts';
@@ -72,6 +73,13 @@ export class GeneratorSession implements Session {
     const prompt = tokenizer.encode(text, true, contextTokensMax);
     if (prompt.length === 0) {
       throw new InferenceError('invalid-request', 'text_input has no tokens; send a text that is not empty');
+    }
+    const unknown = prompt.find((id) => id >= vocabularySize);
+    if (unknown !== undefined) {
+      throw new InferenceError(
+        'invalid-request',
+        `text_input has the added token ${quote(tokenizer.spelling(unknown))} with the id ${unknown}, and the vocabulary of the model has ${vocabularySize} tokens; leave it out`,
+      );
     }
     if (prompt.length >= contextTokensMax) {
       throw new InferenceError(

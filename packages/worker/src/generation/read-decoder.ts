@@ -1,13 +1,14 @@
 /** Reads the folder of a decoder: its description, its tokenizer, and its graph cut so that runs return only what is new. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import {
   type DecoderDescription,
   type DecoderFiles,
   type DecoderInput,
   decoderFileNames,
   describeDecoder,
+  ModelFileError,
   TextTokenizer,
 } from '@millrace/generation';
 import { cutCacheOutputs, datatypeFromElementType, type OnnxTensor, readOnnxFile } from '@millrace/onnx';
@@ -17,7 +18,7 @@ import type { CacheTensors, DecoderTensors, TokenInput } from './decoder-tensors
 export interface ReadDecoder {
   /** The path of the file, or its content without the outputs that were cut. */
   readonly model: string | Uint8Array;
-  /** SHA-256 of the graph's file. */
+  /** SHA-256 of the graph's file and of what the files beside it say about its tensors. */
   readonly digest: string;
   readonly tensors: DecoderTensors;
   readonly description: DecoderDescription;
@@ -32,20 +33,47 @@ export async function readDecoder(path: string): Promise<ReadDecoder> {
   const tokenizer = new TextTokenizer(tokenizerText);
   const graph = await readOnnxFile(path);
   const described = describeDecoder(
-    { inputs: graph.inputs.map(graphTensorFrom), outputs: graph.outputs.map(graphTensorFrom), files },
+    {
+      inputs: graph.inputs.map(graphTensorFrom),
+      outputs: graph.outputs.map(graphTensorFrom),
+      files,
+      // The router has decided that it is a generator.
+      isDeclared: true,
+      graphFile: basename(path),
+    },
     (token) => tokenizer.takeId(token),
   );
   if (described.kind === 'not-a-decoder') throw new UnloadableModel(`it is not a decoder: ${described.reason}`);
+  checkVocabulary(tokenizer, described.vocabularySize);
   const bytes = await readFile(path);
   const { model, outputs } = await cutCacheOutputs(bytes);
   const newTokens = new Map(outputs.map(({ output, appended }) => [output, appended]));
+  const tensors = tensorsOf(described, newTokens);
   return {
     model: outputs.length === 0 ? path : model,
-    digest: createHash('sha256').update(bytes).digest('hex'),
-    tensors: tensorsOf(described, newTokens),
+    digest: createHash('sha256').update(bytes).update(JSON.stringify(tensors)).digest('hex'),
+    tensors,
     description: described,
     tokenizer,
   };
+}
+
+/** A tokenizer of another model gives tokens that the graph does not have. Added tokens that it does not have are refused in texts. */
+function checkVocabulary(tokenizer: TextTokenizer, vocabularySize: number): void {
+  const { trainedVocabularySize } = tokenizer;
+  if (trainedVocabularySize > vocabularySize) {
+    throw new ModelFileError(
+      'tokenizer.json',
+      `has tokens with ids up to ${trainedVocabularySize - 1}, and the vocabulary of the graph has ${vocabularySize} tokens; use the tokenizer that the model was trained with`,
+    );
+  }
+  const framing = tokenizer.encode('', true).find((id) => id >= vocabularySize);
+  if (framing !== undefined) {
+    throw new ModelFileError(
+      'tokenizer.json',
+      `puts the token ${framing} around every text, and the vocabulary of the graph has ${vocabularySize} tokens; use the tokenizer that the model was trained with`,
+    );
+  }
 }
 
 async function readFiles(folder: string): Promise<DecoderFiles> {
