@@ -37,10 +37,10 @@ export { createPipelineDescriber, type DescribePipeline } from './repository/kin
 export {
   type ModelDefaults,
   modelParameters,
-  type ParameterKind,
   type ParameterName,
   parameterFamilies,
 } from './repository/model-parameters.ts';
+export type { ParameterKind } from './repository/parameter-kind.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
 export { decodeEntry } from './streams/entry-codec.ts';
 export { isExact } from './streams/exactness.ts';

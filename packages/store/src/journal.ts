@@ -123,6 +123,8 @@ export interface AppendOptions {
   readonly isEnding?: boolean;
   /** A trim follows when they are durable: they may use a part of what bounds keep free. */
   readonly isCheckpoint?: boolean;
+  /** More of the stream is expected soon: their commit may wait some turns of the event loop for it. */
+  readonly expectsMore?: boolean;
 }
 
 export interface CloseLogOptions {

@@ -21,6 +21,18 @@ export interface WorkerLink {
   readonly pid: number | undefined;
   /** Memory for the inputs of one batch, where the worker can read it. Released with the answer. */
   lend(bytes: number): Region;
+  /**
+   * Where the worker can read memory of the router: memory for the inputs of one request while they arrive; undefined: there
+   * is no room for it. Released when the request has ended.
+   */
+  lendArriving?(bytes: number): Region | undefined;
+  /**
+   * The memory of a batch whose inputs lie side by side, in this order, in memory of `lendArriving`; undefined: they do not.
+   * They are not overwritten before it is released, with the answer. Inputs of one request may have anything between them.
+   */
+  joinArrived?(inputs: readonly Uint8Array[]): Region | undefined;
+  /** Bytes of memory that `lendArriving` has lent. */
+  readonly arrivingBytes?: number;
   /** Queues a message; the messages of one tick are sent together. */
   send(message: ToWorker): void;
   /** Lets the worker finish what this link sent it; then it exits, or the link leaves a worker that is attached. */

@@ -7,7 +7,7 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
+import { AnswerSplitter, inMemoryOrder, layOutBatch, splitterOf } from './batch-layout.ts';
 import type { ServedModel } from './served-model.ts';
 import { servedModel } from './testing/models.ts';
 import { inferRequest } from './testing/requests.ts';
@@ -109,4 +109,67 @@ test('reshaped tensors keep the caller\u2019s shape both ways: the worker transl
   expect(layOutBatch(reshaped, [request, request], heap).inputs[0]?.shape).toEqual([2, 3, 1]);
   const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2, 1], data: new Uint8Array(8) }), 2, false);
   expect(splitter.rows([0], 1, 2)[0]?.shape).toEqual([1, 1]);
+});
+
+test('inputs that lie where the worker reads them are not copied', () => {
+  const single = servedModel([{ name: 'a', datatype: 'FP32', shape: [-1, 2] }], model.view.outputs);
+  const memory = new Uint8Array(Float32Array.of(9, 9, 1, 2, 3, 4, 5, 6).buffer);
+  const place = (begin: number, rows: number): ValidInferRequest =>
+    valid(single, [{ name: 'a', datatype: 'FP32', shape: [rows, 2], data: memory.subarray(begin, begin + 8 * rows) }]);
+  const joined: number[][] = [];
+  const join = (arrived: readonly Uint8Array[]): Region => {
+    joined.push(arrived.map(({ byteOffset }) => byteOffset));
+    return { bytes: memory.subarray(8), release: () => {} };
+  };
+  const mustNotLend = (): never => {
+    throw new Error('memory was lent for a copy');
+  };
+  const { inputs, region, slices } = layOutBatch(single, [place(8, 1), place(16, 2)], mustNotLend, join);
+  expect(inputs).toEqual([{ index: 0, shape: [3, 2], data: memory.subarray(8) }]);
+  expect([region.bytes, slices]).toEqual([memory.subarray(8), undefined]);
+  const alone = layOutBatch(single, [place(16, 2)], mustNotLend, join);
+  expect(alone.inputs).toEqual([{ index: 0, shape: [2, 2], data: memory.subarray(16) }]);
+  // Not side by side: in another order, or with other rows between them.
+  const withGap = layOutBatch(single, [place(0, 1), place(16, 2)], heap, join);
+  expect([...elementsOf({ datatype: 'FP32', data: withGap.inputs[0]?.data as Uint8Array })]).toEqual([
+    9, 9, 3, 4, 5, 6,
+  ]);
+  const copied = layOutBatch(single, [place(16, 2), place(8, 1)], heap, join);
+  expect([...elementsOf({ datatype: 'FP32', data: copied.inputs[0]?.data as Uint8Array })]).toEqual([3, 4, 5, 6, 1, 2]);
+  expect(joined).toEqual([[8, 16], [16]]);
+});
+
+test('of several inputs only those of one request are used where they are', () => {
+  const memory = new Uint8Array(64);
+  const place = (): ValidInferRequest =>
+    valid(model, [
+      { name: 'a', datatype: 'FP32', shape: [1, 2], data: memory.subarray(16, 24) },
+      { name: 'b', datatype: 'INT32', shape: [1, 1], data: memory.subarray(0, 4) },
+    ]);
+  const join = (arrived: readonly Uint8Array[]): Region => {
+    expect(arrived.map(({ byteOffset }) => byteOffset)).toEqual([0, 16]);
+    return { bytes: memory.subarray(0, 24), release: () => {} };
+  };
+  const { inputs } = layOutBatch(model, [place()], heap, join);
+  expect(inputs.map(({ index, data }) => [index, data.byteOffset])).toEqual([
+    [0, 16],
+    [1, 0],
+  ]);
+  const both = layOutBatch(model, [place(), place()], heap, join);
+  expect(both.region.bytes.buffer).not.toBe(memory.buffer);
+});
+
+test('requests of a batch are in the order of their only input in memory, if that is large', () => {
+  const memory = new Uint8Array(300_000);
+  const part = (begin: number, bytes: number) => ({
+    valid: {
+      inputs: [{ name: 'a', datatype: 'UINT8' as const, shape: [], data: memory.subarray(begin, begin + bytes) }],
+      outputs: [],
+      rows: 1,
+    },
+  });
+  const [first, second, third] = [part(0, 100_000), part(100_000, 100_000), part(200_000, 100_000)];
+  expect(inMemoryOrder([third, first, second])).toEqual([first, second, third]);
+  const small = [part(200, 100), part(100, 100)];
+  expect(inMemoryOrder([...small])).toEqual(small);
 });

@@ -12,7 +12,9 @@ import {
   type Tensor,
   type TensorSpec,
   takeBytesRowOffsets,
+  type WorkerLink,
 } from '@millrace/protocol';
+import { arrivingBytesMin } from './arriving-inputs.ts';
 import { layOutShapedInputs, ShapedAnswer } from './batch-shaping/shaped-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import { type Copy, copySlices } from './sliced-work/copy-slices.ts';
@@ -38,11 +40,14 @@ export function layOutBatch(
   model: ServedModel,
   requests: readonly BatchPart[],
   lend: (bytes: number) => Region,
+  join?: WorkerLink['joinArrived'],
 ): LaidOutBatch {
   const first = requests[0] as BatchPart;
   if (model.shaping !== undefined) {
     return { ...layOutShapedInputs(requests, model.shaping, lend), outputs: outputsOf(requests) };
   }
+  const inPlace = join && takeInPlace(requests, join);
+  if (inPlace !== undefined) return inPlace;
   const offsets: number[] = [];
   let regionBytes = 0;
   for (let index = 0; index < first.inputs.length; index++) {
@@ -73,6 +78,51 @@ export function layOutBatch(
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
   }
   return { region, inputs, outputs: outputsOf(requests), slices: copies && copySlices(copies) };
+}
+
+/** Inputs that have arrived where the worker reads them, as a request has them, or side by side. */
+function takeInPlace(
+  requests: readonly BatchPart[],
+  join: NonNullable<WorkerLink['joinArrived']>,
+): LaidOutBatch | undefined {
+  const first = requests[0] as BatchPart;
+  if (requests.length > 1 && first.inputs.length > 1) return undefined;
+  const parts: Uint8Array[] = [];
+  for (const { inputs } of requests) for (const tensor of inputs) if (tensor !== undefined) parts.push(tensor.data);
+  if (requests.length === 1) parts.sort(byAddress);
+  // Parts of one request lie in the same memory too, with other parts between them.
+  else if (!areSideBySide(parts)) return undefined;
+  const region = join(parts);
+  if (region === undefined) return undefined;
+  const inputs: BatchTensor[] = [];
+  for (const [index, tensor] of first.inputs.entries()) {
+    if (tensor === undefined) continue;
+    if (requests.length === 1) inputs.push({ index, shape: [...tensor.shape], data: tensor.data });
+    else inputs.push({ index, shape: [totalRows(requests), ...tensor.shape.slice(1)], data: region.bytes });
+  }
+  return { region, inputs, outputs: outputsOf(requests), slices: undefined };
+}
+
+function areSideBySide(parts: readonly Uint8Array[]): boolean {
+  for (let index = 1; index < parts.length; index++) {
+    const [before, part] = [parts[index - 1] as Uint8Array, parts[index] as Uint8Array];
+    if (part.buffer !== before.buffer || part.byteOffset !== before.byteOffset + before.length) return false;
+  }
+  return true;
+}
+
+function byAddress(a: Uint8Array, b: Uint8Array): number {
+  return a.byteOffset - b.byteOffset;
+}
+
+/**
+ * Requests in the order in which their only input lies in memory, so that the inputs of a batch may be side by side: the
+ * order of the rows means nothing. Small inputs are copied anyway.
+ */
+export function inMemoryOrder<Part extends { readonly valid: BatchPart }>(requests: Part[]): Part[] {
+  const first = requests[0]?.valid.inputs;
+  if (requests.length < 2 || first?.length !== 1 || (first[0]?.data.length ?? 0) < arrivingBytesMin) return requests;
+  return requests.sort((a, b) => (a.valid.inputs[0]?.data.byteOffset ?? 0) - (b.valid.inputs[0]?.data.byteOffset ?? 0));
 }
 
 function totalRows(requests: readonly BatchPart[]): number {

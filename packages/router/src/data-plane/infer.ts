@@ -2,6 +2,7 @@
 import type { ModelKey } from '@millrace/core';
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
+import type { InputMemory } from './arriving-inputs.ts';
 import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
@@ -115,6 +116,11 @@ export interface DataPlane {
   openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input>;
   /** The `Origin.deadlineAt` for a timeout that starts now; undefined: the caller sets none. */
   deadlineAfter(timeoutMs: number | undefined): number;
+  /**
+   * Where all inputs of a large request for this model may be received, so that they are not copied for its worker. Undefined, or
+   * no such method: in any memory.
+   */
+  inputMemory?(model: string, version: string): InputMemory | undefined;
   /** An edge could not decode a request: counts it with the other refusals. */
   noteRefusal(code: ErrorCode): void;
 }

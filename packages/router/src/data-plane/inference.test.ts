@@ -97,6 +97,7 @@ async function trafficHarness(change: TrafficChange, limits: Partial<ShadowLimit
     shadows,
     models: known,
     routing: inner,
+    loop: { inputMemoryFor: () => undefined },
     observer: { ...silentObserver, requestRefused: (code) => inner.refusals.push(code) },
     clock,
   });

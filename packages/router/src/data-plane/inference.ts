@@ -1,11 +1,13 @@
 /** The data plane's interface for edges: resolves the name of a request, sends copies to shadows, and routes it to its runner. */
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { AnswerFlow } from './answer-flow.ts';
+import type { InputMemory } from './arriving-inputs.ts';
 import type { Clock } from './clock.ts';
 import type { DataPlane, FitPart, InferAnswer, InferRequest } from './infer.ts';
 import type { KnownModels } from './known-models.ts';
 import type { DataPlaneObserver } from './observer.ts';
 import { arrived, arrivedPart, type RequestRouting } from './request-routing.ts';
+import type { SchedulerLoop } from './scheduler-loop.ts';
 import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
 import { StreamSession } from './streams/stream-session.ts';
 import type { NameResolution } from './traffic/name-resolution.ts';
@@ -17,6 +19,7 @@ export interface InferenceParts {
   readonly shadows: ShadowTraffic | undefined;
   readonly models: KnownModels;
   readonly routing: Pick<RequestRouting, 'begin'>;
+  readonly loop: Pick<SchedulerLoop, 'inputMemoryFor'>;
   readonly observer: DataPlaneObserver;
   readonly clock: Clock;
 }
@@ -51,7 +54,7 @@ export class Inference implements DataPlane {
    * Infers a request that may have several answers: each goes to `flow`, and the promise resolves after the last one, with an
    * answer that only marks the end; for a model with one answer, it resolves with that. No copies go to shadows.
    */
-  inferMany(request: InferRequest, signal: CancelSignal, flow: AnswerFlow): Promise<InferAnswer> {
+  inferMany(request: InferRequest, signal: CancelSignal, flow: AnswerFlow | undefined): Promise<InferAnswer> {
     let resolved: InferRequest;
     try {
       // A stream may hold a version that is no longer listed.
@@ -95,6 +98,12 @@ export class Inference implements DataPlane {
 
   deadlineAfter(timeoutMs: number | undefined): number {
     return timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#parts.clock.now() + timeoutMs;
+  }
+
+  /** The name is not resolved: what a label or a split leads to is received in any memory, or copied once more. */
+  inputMemory(model: string, version: string): InputMemory | undefined {
+    const served = this.#parts.models.takeServed(model, version);
+    return served && this.#parts.loop.inputMemoryFor(served);
   }
 
   noteRefusal(code: ErrorCode): void {

@@ -162,7 +162,8 @@ test('an input of 600 KB is copied once on its way to the worker, and its output
   const set = vi.spyOn(Uint8Array.prototype, 'set');
   const sent = harness.rows(7, bytes);
   await harness.turn();
-  const copied = set.mock.calls.reduce((sum, [source]) => sum + source.length, 0);
+  // The test runner may report over its own channel meanwhile, with prefixes of 4 bytes.
+  const copied = set.mock.calls.reduce((sum, [{ length }]) => (length > 64 ? sum + length : sum), 0);
   set.mockRestore();
   expect(copied).toBe(bytes);
   const output = new Uint8Array(bytes);

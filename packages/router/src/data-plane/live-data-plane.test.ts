@@ -310,6 +310,28 @@ test('a drain refuses new requests and ends with the last answer', async () => {
   expectAllSettled(harness);
 });
 
+test('a request that killed the last worker of its model is refused with that cause, one that waited without', async () => {
+  const harness = new PlaneHarness({ rowsMax: 1 });
+  const link = harness.worker(1);
+  const refusalOf = (value: number): Promise<string> => {
+    const data = new Uint8Array(Int32Array.of(value).buffer);
+    const request = inferRequest({ inputs: [{ name: 'x', datatype: 'INT32', shape: [1, 1], data }] });
+    return harness.plane.inference.infer(request, new Cancellation()).then(
+      () => 'answered',
+      ({ code, cause }: InferenceError) => `${code}, cause: ${cause instanceof InferenceError ? cause.code : 'none'}`,
+    );
+  };
+  const deadly = refusalOf(1);
+  const waiting = refusalOf(2);
+  await harness.turn();
+  link.dies();
+  harness.plane.roster.remove(harness.model);
+  await harness.turn();
+  expect(await deadly).toBe('model-not-ready, cause: worker-lost');
+  expect(await waiting).toBe('model-not-ready, cause: none');
+  expectAllSettled(harness);
+});
+
 test('a removed model refuses waiting requests and answers running ones', async () => {
   const harness = new PlaneHarness();
   const link = harness.worker(1);

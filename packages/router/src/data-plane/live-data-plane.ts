@@ -85,7 +85,7 @@ export function createDataPlane(parts: LiveDataPlaneParts): LiveDataPlane {
     sliced,
   });
   const names = new NameResolution({ names: parts.names ?? plainNames, models, retiring, random });
-  const inference = new Inference({ names, shadows, models, routing, observer, clock });
+  const inference = new Inference({ names, shadows, models, routing, loop, observer, clock });
   return {
     inference,
     workers: loop,

@@ -14,6 +14,7 @@ import {
   type PartialAnswerMessage,
   type WorkerLink,
 } from '@millrace/protocol';
+import { ArrivingInputs, type InputMemory } from './arriving-inputs.ts';
 import type { Clock } from './clock.ts';
 import type { ModelObservers } from './model-observers.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
@@ -47,6 +48,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   readonly #retiring: RetiringModels;
   readonly #pending = new PendingRequests();
   readonly #batches: WorkerBatches;
+  readonly #arriving = new ArrivingInputs((worker) => this.#batches.linkOf(worker));
   /**
    * The time of the first event in this turn of the event loop: reading the clock for each request would be too slow.
    * Undefined: no event yet.
@@ -86,6 +88,11 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#pumpSoon();
   }
 
+  /** Where the inputs of a request for the model may be received; undefined: in any memory. */
+  inputMemoryFor(model: ServedModel): InputMemory | undefined {
+    return this.#arriving.memoryFor(model);
+  }
+
   attach(worker: WorkerId, link: WorkerLink): void {
     this.#batches.attach(worker, link);
   }
@@ -97,6 +104,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
 
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
     const now = this.#clock.now();
+    this.#arriving.serves(worker, model);
     this.#scheduler.handle({ kind: 'worker-serves', worker, model: model.key, priorityMax }, now);
     this.#pumpSoon();
   }
@@ -104,6 +112,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   workerUnserves(worker: WorkerId, model: ServedModel): void {
     // The worker may be told to end next: batches that it was chosen for are sent before.
     this.#perform();
+    this.#arriving.unserves(worker, model);
     this.#scheduler.handle({ kind: 'worker-unserves', worker, model: model.key }, this.#clock.now());
     this.#pumpSoon();
   }
@@ -116,6 +125,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     // The scheduler relies on this order: its earlier actions for the worker are carried out before it is told of the exit.
     this.#perform();
     this.#batches.workerGone(worker);
+    this.#arriving.gone(worker);
     this.#scheduler.handle({ kind: 'worker-gone', worker, isKilled }, this.#clock.now());
     this.#pumpSoon();
   }
@@ -262,6 +272,11 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
 }
 
 function refusalFrom(action: Extract<SchedulerAction, { kind: 'refuse' }>): InferenceError {
-  const { code, message, retryAfterMs } = action;
+  const { code, message, retryAfterMs, hasKilledWorker } = action;
+  if (hasKilledWorker === true) {
+    // Durable streams count such deaths: they would ask again for ever.
+    const cause = new InferenceError('worker-lost', 'a worker died while it ran this request alone');
+    return new InferenceError(code, message, { cause });
+  }
   return new InferenceError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
 }

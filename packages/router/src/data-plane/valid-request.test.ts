@@ -132,6 +132,12 @@ const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestText>
     {},
     "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing required input(s) ['b']",
   ],
+  [
+    'only an optional input',
+    [c],
+    {},
+    "expected 2 inputs but got 0 inputs for model 'm', not counting optional ones. Got input(s) ['c'], but missing required input(s) ['a','b']",
+  ],
   ['an input given twice', [a(1), a(1), b(1)], {}, "input 'a' already exists in request"],
   [
     'another datatype',

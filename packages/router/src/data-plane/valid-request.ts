@@ -214,7 +214,7 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
     const missing = view.inputs.filter((input, index) => input.isOptional !== true && inputs[index] === undefined);
     throw refusal(
       request,
-      `expected ${model.requiredInputs} inputs but got ${request.inputs.length} inputs for model '${view.name}'. ` +
+      `expected ${model.requiredInputs} inputs but got ${required} inputs for model '${view.name}'${required < request.inputs.length ? ', not counting optional ones' : ''}. ` +
         `Got input(s) [${namesIn(request.inputs, ',')}], but missing required input(s) [${namesIn(missing, ',')}]. ` +
         'Please provide all required input(s).',
     );
@@ -294,9 +294,11 @@ function outputsFrom(request: InferRequest, model: ServedModel): readonly number
 }
 
 function rowGroupOf({ shape }: Tensor, firstRowAxis: number, shaping: BatchShaping | undefined, index: number): string {
-  const row = shape.slice(firstRowAxis);
   const kind = shaping?.inputs[index]?.kind ?? 'equal';
   if (kind === 'ragged') return '~';
+  // Most rows have one axis: without a list of it.
+  if (kind === 'equal' && shape.length === firstRowAxis + 1) return String(shape[firstRowAxis]);
+  const row = shape.slice(firstRowAxis);
   if (shaping === undefined || kind === 'equal') return row.join(',');
   return row.map((size) => sizeClassOf(size, shaping.padRatioMax)).join(',');
 }
@@ -304,7 +306,8 @@ function rowGroupOf({ shape }: Tensor, firstRowAxis: number, shaping: BatchShapi
 function groupFrom(model: ServedModel, inputs: readonly (Tensor | undefined)[]): string {
   const firstRowAxis = model.view.isBatched ? 1 : 0;
   let group = '';
-  for (const [index, tensor] of inputs.entries()) {
+  for (let index = 0; index < inputs.length; index++) {
+    const tensor = inputs[index];
     group += tensor === undefined ? '-;' : `${rowGroupOf(tensor, firstRowAxis, model.shaping, index)};`;
   }
   return group;

@@ -13,7 +13,7 @@ import type {
   Tensor,
   WorkerLink,
 } from '@millrace/protocol';
-import { type BatchPart, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
+import { type BatchPart, inMemoryOrder, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
 import { BatchSending, type CreditListener } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
@@ -89,6 +89,10 @@ export class WorkerBatches {
     this.#links.set(worker, link);
   }
 
+  linkOf(worker: WorkerId): WorkerLink | undefined {
+    return this.#links.get(worker);
+  }
+
   /** A worker runs its batches in the order in which they were sent. */
   runningModel(worker: WorkerId): ServedModel | undefined {
     for (const batch of this.#running.values()) if (batch.worker === worker) return batch.model;
@@ -119,7 +123,7 @@ export class WorkerBatches {
     // All earlier dispatches to a worker are performed before its link is removed.
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
-    const pending = action.requests.map((id) => this.#pending.mustGet(id));
+    const pending = inMemoryOrder(action.requests.map((id) => this.#pending.mustGet(id)));
     let rows = 0;
     for (const request of pending) {
       request.isWaiting = false;
@@ -128,8 +132,11 @@ export class WorkerBatches {
     }
     const { model } = (pending[0] as PendingRequest).valid;
     this.#observers.of(model).requestsDispatched(pending.length);
-    const { region, inputs, outputs, slices } = layOutBatch(model, partsOf(model, pending), (bytes) =>
-      link.lend(bytes),
+    const { region, inputs, outputs, slices } = layOutBatch(
+      model,
+      partsOf(model, pending),
+      (bytes) => link.lend(bytes),
+      (arrived) => link.joinArrived?.(arrived),
     );
     const running: RunningBatch = {
       worker: action.worker,

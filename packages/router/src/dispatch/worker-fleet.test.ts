@@ -439,9 +439,9 @@ test('removing a group stops its workers and removes its models, and does not af
   await removed;
   scripted.clock.advance(60_000);
   expect(scripted.lane.links).toHaveLength(4);
-  const unknown = scripted.infer('a');
+  const refused = scripted.infer('a');
   scripted.clock.endTurn();
-  expect(await unknown).toBe('unknown-model');
+  expect(await refused).toBe('model-not-ready');
 });
 
 test('a group has settled when each of its workers has loaded, failed or exited', () => {

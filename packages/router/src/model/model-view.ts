@@ -1,3 +1,4 @@
+import type { GenerationBounds } from '@millrace/generation';
 import type { TensorSpec } from '@millrace/protocol';
 import type { BatchShaping } from './batch-shaping.ts';
 import type { RunSharing } from './run-sharing.ts';
@@ -51,6 +52,8 @@ export interface ModelView {
   readonly isDecoupled?: true;
   /** It generates text: parameters of a request become its input `sampling_parameters`, and unary calls get the whole text. */
   readonly isGenerator?: true;
+  /** Of a generator: which parameters a stream may be opened with. */
+  readonly generationBounds?: GenerationBounds;
   /** Tensors that carry the state of a stream from one step to the next; absent: its streams have none. */
   readonly streamStates?: readonly StreamStatePair[];
   /** Of a decoupled model: it gives the same answers when a request is run again, so that its streams can be resumed. */

@@ -1,4 +1,5 @@
 /** The `parameters` of a model configuration that Millrace reads, and what they mean. */
+import type { CallerRunsMax } from '@millrace/core';
 import type { LaneChoice } from '../model/model-definition.ts';
 import { batchParameter, reportedParameters } from '../model/run-sharing.ts';
 import { padPrefix, padRatioMaxDefault, padRatioRange, unpadPrefix } from './batch-shaping/read-padding.ts';
@@ -9,6 +10,7 @@ import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
 import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
 import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
+import { type ParameterKind, valueProblem } from './parameter-kind.ts';
 import { streamStatesParameter } from './stream-states.ts';
 
 /** The settings of a model whose configuration does not set them. */
@@ -54,6 +56,10 @@ export interface ModelSettings extends ModelDefaults {
   readonly sequenceStateBytesMax: number;
   /** Requests that one worker runs at once, of a model that lets it. */
   readonly concurrency: number;
+  /** How many of them may be of one caller, of a model with several answers to a request. */
+  readonly callerRunsMax: CallerRunsMax;
+  /** For how long its runs stay unread before they give way. */
+  readonly unreadMsMax: number;
   /** Of the keys and values of all texts of a generator. */
   readonly generatorCacheBytesMax: number;
 }
@@ -62,25 +68,16 @@ const sequenceBacklogMaxDefault = 1024;
 const sequenceSlotWaitMsMaxDefault = 30_000;
 const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
-export interface ParameterKind {
-  readonly meaning: string;
-  /** The value when it is not written, for the reference. */
-  readonly without: string;
-  /** Range of a whole number, the allowed values, or the form of a name; none: read and checked where it is used. */
-  readonly range?: readonly [min: number, max: number];
-  readonly choices?: readonly string[];
-  readonly form?: RegExp;
-  /** The accepted values as text for the reference, where none of the above describes them. */
-  readonly takes?: string;
-}
-
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
+export const callerConcurrencyParameter = 'millrace.caller_concurrency_max';
+export const unreadParameter = 'millrace.unread_ms_max';
 export const generatorCacheBytesParameter = 'millrace.generator_cache_bytes_max';
 export const resumableParameter = 'millrace.resumable';
 const warmSpareParameter = 'millrace.warm_spare';
 const concurrencyDefault = 32;
 const generatorCacheBytesMaxDefault = 256 * 1024 * 1024;
+const unreadMsMaxDefault = 10_000;
 const warmSparesMax = 16;
 
 export const modelParameters = {
@@ -147,6 +144,18 @@ export const modelParameters = {
     meaning: 'requests of a pipeline or a generator that one worker process runs at once',
     without: `${concurrencyDefault}, for a generator 256`,
     range: [1, 256],
+  },
+  [callerConcurrencyParameter]: {
+    meaning:
+      'of a generator or a decoupled pipeline: how many of `millrace.concurrency` requests may be of one caller; further ones of it wait, and those of others overtake them',
+    without: 'a share: up to about 38 % while nobody else has any, and less the more callers have',
+    range: [1, 256],
+  },
+  [unreadParameter]: {
+    meaning:
+      'of a generator or a decoupled pipeline: a request whose answers were not read for so many milliseconds gives way when another waits that could run instead; 0: none does',
+    without: `${unreadMsMaxDefault}; 0 for a pipeline without \`millrace.resumable\``,
+    range: [0, 86_400_000],
   },
   [generatorCacheBytesParameter]: {
     meaning:
@@ -327,21 +336,8 @@ export function readModelSettings(
     sequenceSlotWaitMsMax: number('millrace.sequence_slot_wait_ms_max', sequenceSlotWaitMsMaxDefault),
     sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
     concurrency: number(concurrencyParameter, concurrencyDefault),
+    callerRunsMax: written.has(callerConcurrencyParameter) ? number(callerConcurrencyParameter, 1) : 'share',
+    unreadMsMax: number(unreadParameter, unreadMsMaxDefault) || Number.POSITIVE_INFINITY,
     generatorCacheBytesMax: number(generatorCacheBytesParameter, generatorCacheBytesMaxDefault),
   };
-}
-
-function valueProblem(text: string, kind: ParameterKind): string | undefined {
-  if (kind.choices !== undefined && !kind.choices.includes(text)) {
-    return `${JSON.stringify(text)} is none of ${kind.choices.join(', ')}${suggestionFor(text, kind.choices)}`;
-  }
-  if (kind.form !== undefined && !kind.form.test(text)) {
-    return `${JSON.stringify(text)} is not a name; use up to 64 letters, digits, '_', '.' and '-'`;
-  }
-  if (kind.range !== undefined) {
-    const [min, max] = kind.range;
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= min && value <= max)) return `${JSON.stringify(text)} is not a whole number from ${min} to ${max}`;
-  }
-  return undefined;
 }

@@ -98,10 +98,11 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
     until.then(
       () => {
         const held = this.#held;
+        // A frame may lead to further ones at once: those come behind what is held.
+        while (held?.until === until && held.frames.length > 0) this.#passOn(held.frames.shift() as StreamLinkFrame);
         // Another one left meanwhile: that this one is there is noted later.
         if (held?.until !== until) return;
         this.#held = undefined;
-        for (const frame of held.frames) this.onFrame(frame);
         if (held.end !== undefined) this.onClosed(held.end.error);
       },
       (error: unknown) => {
@@ -117,6 +118,10 @@ export class ClientLink implements AttachedLink, StreamListenerOfLink {
       this.#held.frames.push(frame);
       return;
     }
+    this.#passOn(frame);
+  }
+
+  #passOn(frame: StreamLinkFrame): void {
     if (this.isDetached) return;
     try {
       this.#listener.onFrame(frame);

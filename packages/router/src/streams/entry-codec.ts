@@ -25,11 +25,12 @@ export function encodeEntry(entry: StreamEntry<Uint8Array>): Uint8Array {
     case 'input': {
       const { sequence, payload, isLast, isDropped, eventTime } = entry;
       const flags = (isLast ? isLastFlag : 0) | (isDropped ? isDroppedFlag : 0) | flagsOf(eventTime, payload);
-      return written(kinds.input, flags, [sequence, eventTime ?? 0], payload);
+      return pairWritten(kinds.input, flags, sequence, eventTime ?? 0, payload);
     }
     case 'output': {
       const { sequence, input, payload, isLast } = entry;
-      return outputWritten((isLast ? isLastFlag : 0) | flagsOf(undefined, payload), sequence, input, payload);
+      const flags = (isLast ? isLastFlag : 0) | flagsOf(undefined, payload);
+      return pairWritten(kinds.output, flags, sequence, input, payload);
     }
     case 'checkpoint': {
       const { input, isEndOfInput, state, outputs, partialOutputs, acknowledgedOutput, eventTimeMax } = entry;
@@ -112,14 +113,20 @@ function written(kind: number, flags: number, numbers: readonly number[], payloa
   return bytes;
 }
 
-/** The same for an output, of which there are far more than of all others: without a list of its numbers. */
-function outputWritten(flags: number, sequence: number, input: number, payload: Uint8Array | undefined): Uint8Array {
+/** The same for inputs and outputs, of which there are far more than of all others: without a list of their numbers. */
+function pairWritten(
+  kind: number,
+  flags: number,
+  first: number,
+  second: number,
+  payload: Uint8Array | undefined,
+): Uint8Array {
   const start = headBytes + 2 * numberBytes;
   const bytes = Buffer.allocUnsafe(start + (payload === undefined ? 0 : payload.length));
-  bytes[0] = kinds.output;
+  bytes[0] = kind;
   bytes[1] = flags;
-  bytes.writeDoubleLE(sequence, headBytes);
-  bytes.writeDoubleLE(input, headBytes + numberBytes);
+  bytes.writeDoubleLE(first, headBytes);
+  bytes.writeDoubleLE(second, headBytes + numberBytes);
   if (payload !== undefined) bytes.set(payload, start);
   return bytes;
 }

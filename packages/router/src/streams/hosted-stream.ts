@@ -226,7 +226,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
         return;
       case 'run':
         if (action.journaledOutputs > 0 || action.isAlone) observer.stepRepeated(action.journaledOutputs);
-        this.#steps.run({ ...action, deadlineAt: clock.planeTimeOf(action.deadlineAt) });
+        this.#steps.run(action, clock.planeTimeOf(action.deadlineAt));
         return;
       case 'grant':
         this.#steps.grant(action.step, action.outputsMax);

@@ -10,7 +10,7 @@ export function inputRefusal(
 ): InferenceError | undefined {
   if (pin === undefined || payload.kind === 'none') return undefined;
   try {
-    pin.check(pin.model.inputsFrom(payload, undefined), `input ${sequence}`);
+    pin.check(pin.model.inputsFrom(payload, undefined), sequence);
     return undefined;
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

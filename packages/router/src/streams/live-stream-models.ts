@@ -60,7 +60,7 @@ export class LiveStreamModels implements StreamModels {
         ? await exactness.of({ ...pin, sharesRuns: served.sharesRuns })
         : exactnessFrom(served.probe);
     served.areStreamsExact = found && isExact(found.verdict);
-    return { ...pin, exactness: found };
+    return new HeldVersion(pin.model, served, pin.digest, found, pin.release);
   }
 
   async pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined> {
@@ -83,7 +83,7 @@ export class LiveStreamModels implements StreamModels {
     }
   }
 
-  async #pinned(served: ServedModel, onRetired: () => void): Promise<StreamPin> {
+  async #pinned(served: ServedModel, onRetired: () => void): Promise<HeldVersion> {
     if (served.sequencing !== undefined) {
       throw new InferenceError(
         'unsupported',
@@ -95,8 +95,7 @@ export class LiveStreamModels implements StreamModels {
     try {
       const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
       const model = this.#streamModelOf(served.view);
-      const check = (inputs: readonly Tensor[], id: string): void => checkInputs(served, inputs, id);
-      return { model, revision: served, digest, exactness: undefined, check, release };
+      return new HeldVersion(model, served, digest, undefined, release);
     } catch (error) {
       release();
       throw new InferenceError(
@@ -125,6 +124,32 @@ export class LiveStreamModels implements StreamModels {
   }
 }
 
+/** A class, so that all pins have one shape: every input of every stream goes through code that reads them. */
+class HeldVersion implements StreamPin {
+  readonly model: StreamModel;
+  readonly revision: ServedModel;
+  readonly digest: string;
+  readonly exactness: StreamPin['exactness'];
+  /** A member of its own, so that a copy has it. */
+  readonly check: StreamPin['check'];
+  readonly release: () => void;
+
+  constructor(
+    model: StreamModel,
+    revision: ServedModel,
+    digest: string,
+    exactness: StreamPin['exactness'],
+    release: () => void,
+  ) {
+    this.model = model;
+    this.revision = revision;
+    this.digest = digest;
+    this.exactness = exactness;
+    this.check = (inputs, sequence) => checkInputs(revision, inputs, sequence);
+    this.release = release;
+  }
+}
+
 const checkedOrigin = {
   caller: '',
   deadlineAt: Number.POSITIVE_INFINITY,
@@ -133,10 +158,20 @@ const checkedOrigin = {
   trail: noTrail,
 };
 const noParameters: InferRequest['target']['parameters'] = new Map();
+const noOutputs: readonly string[] = [];
 
 /** Long texts are checked in slices when the step runs. */
-function checkInputs(served: ServedModel, inputs: readonly Tensor[], id: string): void {
+function checkInputs(served: ServedModel, inputs: readonly Tensor[], sequence: number): void {
+  try {
+    checkInputsAs('', served, inputs);
+  } catch {
+    // Most are right: only those that are not get a name.
+    checkInputsAs(`input ${sequence}`, served, inputs);
+  }
+}
+
+function checkInputsAs(id: string, served: ServedModel, inputs: readonly Tensor[]): void {
   const { name: model, version } = served.view;
-  const target = { model, version, id, parameters: noParameters, outputs: [], sequence: undefined };
+  const target = { model, version, id, parameters: noParameters, outputs: noOutputs, sequence: undefined };
   ValidInferRequest.from({ target, inputs, origin: checkedOrigin }, served, true);
 }

@@ -97,6 +97,8 @@ export class LogAppends implements FenceListener, PausedStream {
   flush(): void {
     const isEnding = this.#unsent.at(-1)?.kind === 'ending';
     const isCheckpoint = this.#isPaused && this.#unsent.every(({ kind }) => kind === 'checkpoint');
+    // Their outputs come next: at once where the model runs in this process.
+    const expectsMore = this.#unsent.at(-1)?.kind === 'input';
     // A full log takes an ending after it has refused what stands before it: so it waits for that.
     const mustWait = this.#refusal !== undefined || (isEnding && this.#inFlight > 0);
     if (mustWait || this.#unsent.length === 0) return;
@@ -105,7 +107,7 @@ export class LogAppends implements FenceListener, PausedStream {
     this.#unsent = none;
     this.#unsentFrom = from + entries.length;
     this.#inFlight += 1;
-    this.#log.append(entries.map(encodeEntry), { isEnding, isCheckpoint }).then(
+    this.#log.append(entries.map(encodeEntry), { isEnding, isCheckpoint, expectsMore }).then(
       (number) => {
         this.#inFlight -= 1;
         this.#listener.tell({ kind: 'committed', number });

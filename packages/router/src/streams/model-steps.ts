@@ -33,8 +33,6 @@ export interface AskedStep {
   readonly outputsMax: number;
   /** Outputs of the input that an earlier attempt gave. */
   readonly journaledOutputs: number;
-  /** Milliseconds of the data plane's clock. */
-  readonly deadlineAt: number;
 }
 
 export interface StepListener {
@@ -46,7 +44,9 @@ export interface StepListener {
 interface RunningStep {
   readonly cancellation: Cancellation;
   granted: number;
+  /** Of a decoupled model. */
   flow: AnswerFlow | undefined;
+  hasAnswered: boolean;
   cancelPause: (() => void) | undefined;
 }
 
@@ -65,6 +65,9 @@ export class ModelSteps {
   readonly #listener: StepListener;
   /** Made with the first step: most streams are idle. */
   #running: Map<StreamStepId, RunningStep> | undefined;
+  /** Of most steps, which differ in their inputs only. */
+  #target: InferRequest['target'] | undefined;
+  #origin: InferRequest['origin'] | undefined;
 
   /** Without a pin nothing runs: the stream is about to end. */
   constructor(
@@ -82,20 +85,22 @@ export class ModelSteps {
     this.#listener = listener;
   }
 
-  run(asked: AskedStep): void {
+  /** `deadlineAt`: in milliseconds of the data plane's clock. */
+  run(asked: AskedStep, deadlineAt: number): void {
     const pin = this.#pin;
     if (pin === undefined) return;
     const running: RunningStep = {
       cancellation: new Cancellation(),
       granted: asked.outputsMax,
       flow: undefined,
+      hasAnswered: false,
       cancelPause: undefined,
     };
     this.#running ??= new Map();
     this.#running.set(asked.step, running);
     let request: InferRequest;
     try {
-      request = this.#requestFor(asked, pin);
+      request = this.#requestFor(asked, pin, deadlineAt);
     } catch (error) {
       this.#fail(asked.step, error);
       return;
@@ -124,18 +129,12 @@ export class ModelSteps {
 
   #ask(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
     const { step } = asked;
-    let hasAnswered = false;
-    const flow = new AnswerFlow((answer) => {
-      hasAnswered = true;
-      this.#give(step, answer);
-    });
-    running.flow = flow;
-    if (running.granted > 0) flow.grant(running.granted);
-    this.#parts.inference.inferMany(request, running.cancellation, flow).then(
+    if (this.#pin?.model.kind === 'decoupled') running.flow = this.#flowFor(running, step);
+    this.#parts.inference.inferMany(request, running.cancellation, running.flow).then(
       (answer) => this.#end(step, answer),
       (error: unknown) => {
         if (this.#running?.has(step) !== true) return;
-        if (hasAnswered || !isPassing(error)) {
+        if (running.hasAnswered || !isPassing(error) || hasKilledWorker(error)) {
           this.#fail(step, error);
           return;
         }
@@ -143,6 +142,15 @@ export class ModelSteps {
         void this.#askAgain(asked, running, request, pauseMs, error);
       },
     );
+  }
+
+  #flowFor(running: RunningStep, step: StreamStepId): AnswerFlow {
+    const flow = new AnswerFlow((answer) => {
+      running.hasAnswered = true;
+      this.#give(step, answer);
+    });
+    if (running.granted > 0) flow.grant(running.granted);
+    return flow;
   }
 
   async #askAgain(
@@ -216,40 +224,45 @@ export class ModelSteps {
   #fail(step: StreamStepId, error: unknown): void {
     if (this.#running?.delete(step) !== true) return;
     const { code, message } = streamErrorFrom(error);
-    // The scheduler has run such a request again with nothing beside it, until a worker died of it alone.
-    const wasAlone = code === 'poison-request' || code === 'run-time-limit';
+    // The scheduler has run such a request again with nothing beside it, until a worker died of it alone. Of a model in a crash loop
+    // there is no worker left to run it again: each death is the last.
+    const wasAlone = code === 'poison-request' || code === 'run-time-limit' || hasKilledWorker(error);
     const hasWorkerDied = wasAlone || code === 'worker-lost';
     if (hasWorkerDied) this.#parts.observer.workerLost();
     this.#listener.onFailed(step, { code, message }, hasWorkerDied, wasAlone);
   }
 
-  #requestFor({ input, state, deadlineAt, journaledOutputs }: AskedStep, { model, revision }: StreamPin): InferRequest {
+  #requestFor(
+    { input, state, journaledOutputs }: AskedStep,
+    { model, revision }: StreamPin,
+    deadlineAt: number,
+  ): InferRequest {
     const { codec } = this.#parts;
-    const { name, version } = model.view;
     const payload = input.payload === undefined ? ({ kind: 'none' } as const) : codec.decodeInput(input.payload);
     const given = model.inputsFrom(payload, state === undefined ? undefined : stateFrom(codec, state));
     const inputs = model.view.isGenerator === true ? withSamplingParameters(given, this.#parameters) : given;
-    return {
-      target: {
-        model: name,
-        version,
-        id: '',
-        parameters: noParameters,
-        outputs: [],
-        sequence: undefined,
-        pinnedTo: revision,
-        isAlone: this.#isAlone,
-        answersCounted: journaledOutputs,
-      },
-      inputs,
-      origin: {
-        caller: this.#caller,
-        deadlineAt,
-        queueTimeoutMs: Number.POSITIVE_INFINITY,
-        priority: 0,
-        trail: noTrail,
-      },
+    const { name, version } = model.view;
+    this.#target ??= {
+      model: name,
+      version,
+      id: '',
+      parameters: noParameters,
+      outputs: [],
+      sequence: undefined,
+      pinnedTo: revision,
+      isAlone: this.#isAlone,
+      answersCounted: 0,
     };
+    this.#origin ??= {
+      caller: this.#caller,
+      deadlineAt: Number.POSITIVE_INFINITY,
+      queueTimeoutMs: Number.POSITIVE_INFINITY,
+      priority: 0,
+      trail: noTrail,
+    };
+    const target = journaledOutputs === 0 ? this.#target : { ...this.#target, answersCounted: journaledOutputs };
+    const origin = deadlineAt === Number.POSITIVE_INFINITY ? this.#origin : { ...this.#origin, deadlineAt };
+    return { target, inputs, origin };
   }
 }
 
@@ -263,14 +276,18 @@ function stateFrom(codec: PayloadCodec, bytes: Uint8Array): readonly Tensor[] {
 /** Whether the same step may succeed later without any change by the client. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof InferenceError)) return false;
-  // A version that was replaced and stays for its streams has lost its workers, and others are started. One that is gone is `model-unloaded`.
-  if (error.code === 'unknown-model') return true;
   return error.code !== 'worker-lost' && errorCatalogue[error.code].retry === 'after-backoff';
+}
+
+/** A worker died while it ran the step alone, and was the last of its model. */
+function hasKilledWorker(error: unknown): boolean {
+  if (!(error instanceof InferenceError) || error.code !== 'model-not-ready') return false;
+  return error.cause instanceof InferenceError && error.cause.code === 'worker-lost';
 }
 
 /** No worker has the model: a worker that is to run the step has to load it. */
 function isNotInMemory(error: unknown): boolean {
-  return error instanceof InferenceError && (error.code === 'model-not-ready' || error.code === 'unknown-model');
+  return error instanceof InferenceError && error.code === 'model-not-ready';
 }
 
 async function hasOtherFiles({ target }: InferRequest): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** What a stream remembers of its opening: who may resume it, and what it is pinned to. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ModelKey, StreamModelKind } from '@millrace/core';
+import { parseGenerationParameters } from '@millrace/generation';
 import { type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
 import { modelKeyFrom } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
@@ -65,8 +66,23 @@ export function streamParametersOf({ parameters, drawnSeed }: OpeningRecord): Js
   return drawnSeed === undefined ? parameters : { ...parameters, seed: drawnSeed };
 }
 
+/**
+ * What the opening of a generator's stream adds to its record: a seed where the caller gave none. Throws `invalid-request` for
+ * parameters that every text of the stream would be refused for.
+ */
+export function generationOpeningOf(
+  { isGenerator, generationBounds }: ModelView,
+  parameters: JsonObject,
+): Pick<OpeningRecord, 'drawnSeed'> {
+  if (isGenerator !== true) return {};
+  if (generationBounds !== undefined) {
+    parseGenerationParameters(parameters, generationBounds.defaults, generationBounds.limits);
+  }
+  return parameters.seed === undefined ? { drawnSeed: drawSeed() } : {};
+}
+
 /** 53 bits, which a number holds exactly. */
-export function drawSeed(): number {
+function drawSeed(): number {
   return Number(randomBytes(8).readBigUInt64LE() >> 11n);
 }
 

@@ -1,7 +1,20 @@
-/** The model version that a stream is pinned to, as far as its steps need it. */
+/** The model version that a stream is pinned to, as far as its steps need it. What every input needs of it is found out once. */
 import type { StreamModelKind } from '@millrace/core';
 import { InferenceError, type StreamPayload, type Tensor, type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView, StreamStatePair } from '../model/model-view.ts';
+
+/** How bytes become a tensor of the model's only input. */
+interface RawForm {
+  readonly name: string;
+  readonly datatype: TensorSpec['datatype'];
+  /** -1: free. */
+  readonly shape: readonly number[];
+  /** The last free axis; -1: none. */
+  readonly freeAxis: number;
+  readonly hasManyFree: boolean;
+  /** Of everything but the free axis. */
+  readonly rowBytes: number;
+}
 
 export class StreamModel {
   readonly view: ModelView;
@@ -13,6 +26,8 @@ export class StreamModel {
   readonly #outputNames: readonly string[];
   /** Zeros, made once. */
   #initial: readonly Tensor[] | undefined;
+  #bytesInput: TensorSpec | undefined;
+  #rawForm: RawForm | undefined;
 
   constructor(view: ModelView) {
     this.view = view;
@@ -61,7 +76,8 @@ export class StreamModel {
       case 'text':
         return [this.#bytesTensor(this.#soleInput('text'), Buffer.from(payload.text))];
       case 'bytes': {
-        const input = this.#soleInput('bytes');
+        this.#bytesInput ??= this.#soleInput('bytes');
+        const input = this.#bytesInput;
         return [
           input.datatype === 'BYTES' ? this.#bytesTensor(input, payload.bytes) : this.#rawTensor(input, payload.bytes),
         ];
@@ -88,22 +104,20 @@ export class StreamModel {
   }
 
   /** The one free size of the shape follows from the number of bytes. */
-  #rawTensor({ name, datatype, shape }: TensorSpec, data: Uint8Array): Tensor {
-    const fixed = shape.map((size, axis) => (size >= 0 ? size : axis === 0 && this.view.isBatched ? 1 : -1));
-    const rowBytes =
-      takeByteSize(
-        datatype,
-        fixed.map((size) => (size < 0 ? 1 : size)),
-      ) ?? 0;
-    const free = fixed.filter((size) => size < 0).length;
-    const isWhole = free === 0 ? data.length === rowBytes : free === 1 && rowBytes > 0 && data.length % rowBytes === 0;
-    if (!isWhole) {
-      throw new InferenceError(
-        'invalid-request',
-        `input ${name} of ${this.view.name} has shape [${fixed}] of ${datatype}, which ${data.length} bytes do not fill; send a tensor with its shape`,
-      );
+  #rawTensor(input: TensorSpec, data: Uint8Array): Tensor {
+    this.#rawForm ??= rawFormOf(input, this.view.isBatched);
+    const { name, datatype, shape, freeAxis, hasManyFree, rowBytes } = this.#rawForm;
+    if (freeAxis === -1) {
+      if (data.length === rowBytes) return { name, datatype, shape, data };
+    } else if (!hasManyFree && rowBytes > 0 && data.length % rowBytes === 0) {
+      const filled = shape.slice();
+      filled[freeAxis] = data.length / rowBytes;
+      return { name, datatype, shape: filled, data };
     }
-    return { name, datatype, shape: fixed.map((size) => (size < 0 ? data.length / rowBytes : size)), data };
+    throw new InferenceError(
+      'invalid-request',
+      `input ${name} of ${this.view.name} has shape [${shape}] of ${datatype}, which ${data.length} bytes do not fill; send a tensor with its shape`,
+    );
   }
 
   #initialState(): readonly Tensor[] {
@@ -118,4 +132,18 @@ export class StreamModel {
       };
     });
   }
+}
+
+function rawFormOf({ name, datatype, shape: given }: TensorSpec, isBatched: boolean): RawForm {
+  const shape = given.map((size, axis) => (size >= 0 ? size : axis === 0 && isBatched ? 1 : -1));
+  const filled = shape.map((size) => (size < 0 ? 1 : size));
+  const freeAxis = shape.lastIndexOf(-1);
+  return {
+    name,
+    datatype,
+    shape,
+    freeAxis,
+    hasManyFree: shape.indexOf(-1) !== freeAxis,
+    rowBytes: takeByteSize(datatype, filled) ?? 0,
+  };
 }

@@ -12,8 +12,8 @@ export interface StreamPin {
   readonly digest: string;
   /** What the probe of the version found; undefined: its streams have no state, or it was found before they were restored. */
   readonly exactness: Exactness | undefined;
-  /** Throws `invalid-request` for inputs of a step that the model does not take, as requests are checked; `id` is named in it. */
-  check(inputs: readonly Tensor[], id: string): void;
+  /** Throws `invalid-request` for inputs of a step that the model does not take, as requests are checked; the sequence is named in it. */
+  check(inputs: readonly Tensor[], sequence: number): void;
   /** A newer revision of the version may take this one's place. May be called more than once. */
   release(): void;
 }

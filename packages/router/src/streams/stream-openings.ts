@@ -9,7 +9,7 @@ import { KeptOpening } from './kept-opening.ts';
 import { MachineOptions } from './machine-options.ts';
 import {
   decodeOpening,
-  drawSeed,
+  generationOpeningOf,
   journalTagOf,
   type OpeningRecord,
   openingMemoryBytes,
@@ -108,6 +108,7 @@ export class StreamOpenings {
       let stream: HostedStream | undefined;
       const retired = (): void => this.#retireLater(() => stream);
       pin = await models.pin(open.context, retired);
+      const generation = generationOpeningOf(pin.model.view, open.parameters);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
       const tag = journalTagOf(pin.model.view);
@@ -126,7 +127,7 @@ export class StreamOpenings {
         context: open.context,
         parameters: open.parameters,
         parametersDigest: digest,
-        ...(view.isGenerator === true && open.parameters.seed === undefined ? { drawnSeed: drawSeed() } : {}),
+        ...generation,
         model: view.name,
         version: view.version,
         modelDigest: pin.digest,

@@ -7,7 +7,7 @@ import type { MetricsRegistry } from './registry.ts';
 export function startMemoryMetrics(
   registry: MetricsRegistry,
   ledger: MemoryLedger,
-  bodies: Pick<BodyPool, 'freeBytes' | 'lentBytes'>,
+  bodies: Pick<BodyPool, 'freeBytes' | 'lentBytes' | 'placedBytes'>,
 ): void {
   const families = registerAll(registry, memoryMetrics);
   const { sharedBytes, smallBytes, completionBytes } = ledger.limits;
@@ -21,5 +21,6 @@ export function startMemoryMetrics(
     families.waitingRequests.bind().set(ledger.waitingCount);
     families.bodyBytes.bind('lent').set(bodies.lentBytes);
     families.bodyBytes.bind('free').set(bodies.freeBytes);
+    families.bodyBytes.bind('placed').set(bodies.placedBytes);
   });
 }

@@ -188,7 +188,7 @@ export const memoryMetrics = {
   bodyBytes: {
     name: 'millrace_body_memory_bytes',
     type: 'gauge',
-    help: 'Memory for large bodies: lent to requests, which counts as held by them, and free for later ones (at most `memory.freeBytesMax`).',
+    help: 'Memory for large bodies: lent to requests, which counts as held by them, free for later ones (at most `memory.freeBytesMax`), and placed: lent in the memory that a worker reads.',
     labels: ['state'],
   },
 } as const;

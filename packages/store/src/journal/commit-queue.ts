@@ -6,6 +6,8 @@ import type { JournalHost, JournalTable } from './journal-table.ts';
 export interface JournalChange {
   /** How many bytes it writes, about. */
   readonly bytes: number;
+  /** Another change is expected soon that it would better share a transaction with. */
+  readonly canWait: boolean;
   /** Called once, in the order in which changes were added; must not throw because of what the caller did. */
   apply(table: JournalTable): void;
   /** Called when its changes are durable; with an error, when it was not applied or it is unknown whether it was. */
@@ -14,6 +16,8 @@ export interface JournalChange {
 
 /** A transaction on the main thread stops everything else for about a millisecond per megabyte. */
 const commitBytesMax = 4 * 1024 * 1024;
+/** Turns that changes wait for those that are expected: a model that runs in this process has answered by then. */
+const waitingTurnsMax = 3;
 
 export class CommitQueue {
   readonly #host: JournalHost;
@@ -21,6 +25,7 @@ export class CommitQueue {
   readonly #onSettled: (error?: StoreError) => void;
   #waiting: JournalChange[] = [];
   #isBusy: boolean = false;
+  #waitingTurns = 0;
   #whenIdle: (() => void)[] = [];
 
   /** `onSettled` is called after each transaction, before its changes are settled. */
@@ -34,6 +39,7 @@ export class CommitQueue {
     this.#waiting.push(change);
     if (this.#isBusy) return;
     this.#isBusy = true;
+    this.#waitingTurns = 0;
     this.#clock.endOfTurn(this.#commit);
   }
 
@@ -46,6 +52,11 @@ export class CommitQueue {
   }
 
   readonly #commit = (): void => {
+    if (this.#waitingTurns < waitingTurnsMax && this.#waiting.every(({ canWait }) => canWait)) {
+      this.#waitingTurns += 1;
+      this.#clock.endOfTurn(this.#commit);
+      return;
+    }
     const changes = this.#take();
     this.#host.commit(
       (table) => {
@@ -55,6 +66,7 @@ export class CommitQueue {
         this.#onSettled(error);
         for (const change of changes) change.settle(error);
         if (this.#waiting.length > 0) {
+          this.#waitingTurns = 0;
           this.#clock.endOfTurn(this.#commit);
           return;
         }

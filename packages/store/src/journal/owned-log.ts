@@ -94,7 +94,7 @@ export class OwnedLog implements StreamLog {
     this.#hold(entries.length, bytes);
     this.#open ??= this.#openChange();
     if (this.log.account !== undefined) this.#context.onGrown(this.log.account);
-    return this.#open.add(entries, bytes);
+    return this.#open.add(entries, bytes, options.expectsMore === true);
   }
 
   #problemWith(entries: number, bytes: number, options: AppendOptions): StoreError | undefined {
@@ -161,6 +161,7 @@ export class OwnedLog implements StreamLog {
       let refusal: StoreError | undefined;
       this.#context.queue.add({
         bytes,
+        canWait: false,
         apply: (table) => {
           refusal = this.checkOwned();
           if (refusal === undefined) apply(table, this.#context.index());
@@ -231,6 +232,7 @@ class AppendChange implements JournalChange {
   readonly entries: Uint8Array[] = [];
   readonly #calls: AppendCall[] = [];
   bytes = 0;
+  canWait: boolean = true;
   #isReleased: boolean = false;
   #refusal: StoreError | undefined;
   #last = 0;
@@ -239,9 +241,10 @@ class AppendChange implements JournalChange {
     this.#log = log;
   }
 
-  add(entries: readonly Uint8Array[], bytes: number): Promise<number> {
+  add(entries: readonly Uint8Array[], bytes: number, canWait: boolean): Promise<number> {
     for (const entry of entries) this.entries.push(entry);
     this.bytes += bytes;
+    this.canWait &&= canWait;
     return new Promise((resolve, reject) => {
       this.#calls.push({ end: this.entries.length, resolve, reject });
     });

@@ -192,6 +192,7 @@ export class TableJournal implements Journal {
       let refusal: StoreError | undefined;
       this.#queue.add({
         bytes: 0,
+        canWait: false,
         apply: (table) => {
           try {
             action(table);

@@ -10,6 +10,8 @@ export interface LocalLaneOptions extends StartedWorkersOptions {
    * message that finds no room in it is copied through the socket instead.
    */
   readonly sharedMemoryBytesMax: number;
+  /** Memory that requests arrive in is overwritten when it is free: for tests. */
+  readonly isMemoryPoisoned?: boolean;
   /** The longest message in either direction, including tensors that are not in shared memory; default: 1 GiB. */
   readonly messageBytesMax?: number;
   /** Called with the reason for each worker that runs without shared memory although it was configured. */

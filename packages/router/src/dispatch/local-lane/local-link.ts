@@ -30,7 +30,7 @@ import { WorkerMemory } from './worker-memory.ts';
 
 export type LocalLinkOptions = Pick<
   LocalLaneOptions,
-  'sharedMemoryBytesMax' | 'messageBytesMax' | 'onSharedMemoryUnavailable'
+  'sharedMemoryBytesMax' | 'isMemoryPoisoned' | 'messageBytesMax' | 'onSharedMemoryUnavailable'
 >;
 
 /** Larger inputs that do not fit into shared memory are written to the socket without a copy, which would take too long. */
@@ -78,6 +78,7 @@ export class LocalLink implements WorkerLink, ChannelListener {
       options.sharedMemoryBytesMax,
       (offset) => this.#releaseOutput(offset),
       this.#onUnavailable,
+      options.isMemoryPoisoned,
     );
     this.#life = source.life;
     this.#channel = source.open(this);
@@ -101,6 +102,18 @@ export class LocalLink implements WorkerLink, ChannelListener {
 
   lend(bytes: number): Region {
     return this.#memory.lend(bytes);
+  }
+
+  lendArriving(bytes: number): Region | undefined {
+    return this.#memory.lendArriving(bytes);
+  }
+
+  joinArrived(inputs: readonly Uint8Array[]): Region | undefined {
+    return this.#memory.joinArrived(inputs);
+  }
+
+  get arrivingBytes(): number {
+    return this.#memory.arrivingBytes;
   }
 
   send(message: ToWorker): void {

@@ -1,8 +1,12 @@
 import assert from 'node:assert';
 import { HeapRegion, type Region } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping, type MappingPool } from '@millrace/shared-memory';
+import { InputBlocks, JoinedInputs } from './input-blocks.ts';
 
 const pageBytes = 4096;
+/** The part of the memory for inputs that requests may hold while they arrive and wait; one of them a part of that. */
+const arrivingShare = 1 / 2;
+const arrivingShareOfOne = 1 / 8;
 
 /**
  * The router's side of the memory that it shares with one worker: it lends from the first half, which the worker reads, and
@@ -13,6 +17,7 @@ export class WorkerMemory {
   readonly bytes: number;
   readonly #mapping: Mapping | undefined;
   readonly #inputs: Arena | undefined;
+  readonly #blocks: InputBlocks | undefined;
   readonly #pool: MappingPool;
   readonly #onOutputReleased: (offset: number) => void;
   #isShared: boolean = false;
@@ -26,12 +31,23 @@ export class WorkerMemory {
     bytesMax: number,
     onOutputReleased: (offset: number) => void,
     onUnavailable: (reason: string) => void,
+    isPoisoned = false,
   ) {
     this.#pool = pool;
     const half = Math.floor(bytesMax / 2 / pageBytes) * pageBytes;
     this.#mapping = half === 0 ? undefined : pool.take(2 * half, onUnavailable);
     this.bytes = this.#mapping === undefined ? 0 : half;
-    this.#inputs = this.#mapping && new Arena(this.#mapping.bytes.subarray(0, half));
+    const memory = this.#mapping?.bytes.subarray(0, half);
+    this.#inputs = memory && new Arena(memory);
+    this.#blocks =
+      this.#inputs &&
+      memory &&
+      new InputBlocks(this.#inputs, {
+        memory,
+        bytesMax: half * arrivingShare,
+        isPoisoned,
+        onFreed: () => this.discardIfUnused(),
+      });
     this.#onOutputReleased = onOutputReleased;
   }
 
@@ -52,9 +68,25 @@ export class WorkerMemory {
     return shared ?? new HeapRegion(heapBytes(bytes));
   }
 
+  /** Shared memory for the inputs of a request that is arriving; undefined: there is none for it. */
+  lendArriving(bytes: number): Region | undefined {
+    const isTooLarge = bytes > this.bytes * arrivingShare * arrivingShareOfOne;
+    return !this.#isShared || this.#isClosed || isTooLarge ? undefined : this.#blocks?.lend(bytes);
+  }
+
+  /** Bytes that requests hold. */
+  get arrivingBytes(): number {
+    return this.#blocks?.lentBytes ?? 0;
+  }
+
+  /** A region for a batch of inputs that lie side by side in memory of `lendArriving`; undefined: they do not. */
+  joinArrived(inputs: readonly Uint8Array[]): Region | undefined {
+    return this.#isClosed ? undefined : this.#blocks?.join(inputs);
+  }
+
   /** The offset of an input in shared memory; undefined: it is not there. */
   offsetOf(region: Region): number | undefined {
-    return this.#inputs?.offsetOf(region);
+    return region instanceof JoinedInputs ? region.offset : this.#inputs?.offsetOf(region);
   }
 
   /** An output that the worker wrote; undefined: the offset and size are out of bounds. */

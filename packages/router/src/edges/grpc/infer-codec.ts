@@ -27,9 +27,9 @@ export function inferRequestCodec(
 ): RequestCodec<InferMessage | JsonRequest> {
   const reader = new InferMessageReader(limits);
   return {
-    fromProto: (bytes) => {
+    fromProto: (bytes, tail) => {
       try {
-        return reader.read(bytes);
+        return reader.read(bytes, tail);
       } catch (error) {
         throw error instanceof InferenceError ? errorFrom(error) : error;
       }

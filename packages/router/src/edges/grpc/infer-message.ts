@@ -1,6 +1,7 @@
 /** A ModelInferRequest, read without copying: raw tensors are views of the message. */
 import { InferenceError, MalformedMessage, messageFieldsMax, ProtoCursor } from '@millrace/protocol';
 import { TextMemo } from '../protobuf/text-memo.ts';
+import { takeFirstRawTensor } from './place-message.ts';
 
 export type InferParameter =
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -89,6 +90,18 @@ class ContentParts {
   }
 }
 
+function emptyMessage(): InferMessage {
+  return {
+    modelName: '',
+    modelVersion: '',
+    id: '',
+    parameters: noParameters,
+    inputs: [],
+    outputs: [],
+    rawInputContents: [],
+  };
+}
+
 export class InferMessageReader {
   readonly #limits: InferMessageLimits;
   readonly #memo = new TextMemo();
@@ -99,29 +112,36 @@ export class InferMessageReader {
   }
 
   /** Throws an InferenceError: a `MalformedMessage`, or `request-too-large` where a limit is passed. */
-  read(bytes: Uint8Array): InferMessage {
+  read(bytes: Uint8Array, tail?: Uint8Array): InferMessage {
     this.#cursor.reset(bytes);
     this.#cursor.fieldsLeft = messageFieldsMax;
+    const message = emptyMessage();
     try {
-      return this.#message();
+      if (tail === undefined) this.#message(message);
+      else this.#placed(message, bytes, tail);
+      return message;
     } finally {
       // The last message may be large and must not be kept in memory until the next one.
       this.#cursor.reset(noBytes);
     }
   }
 
-  #message(): InferMessage {
+  /** A message whose tail begins with its first raw tensor. */
+  #placed(message: InferMessage, head: Uint8Array, tail: Uint8Array): void {
+    const cursor = this.#cursor;
+    const tensor = takeFirstRawTensor(head, head.length + tail.length);
+    if (tensor?.at !== head.length) throw new Error('a message was placed that has no raw tensor behind its head');
+    cursor.end = tensor.fieldAt;
+    this.#message(message);
+    message.rawInputContents.push(tail.subarray(0, tensor.bytes));
+    cursor.reset(tail);
+    cursor.at = tensor.bytes;
+    this.#message(message);
+  }
+
+  #message(message: InferMessage): void {
     const cursor = this.#cursor;
     const { inputsMax, outputsMax } = this.#limits;
-    const message: InferMessage = {
-      modelName: '',
-      modelVersion: '',
-      id: '',
-      parameters: noParameters,
-      inputs: [],
-      outputs: [],
-      rawInputContents: [],
-    };
     for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
       switch (tag) {
         case modelNameTag:
@@ -152,7 +172,6 @@ export class InferMessageReader {
           cursor.skip(tag);
       }
     }
-    return message;
   }
 
   #input(): InputMessage {

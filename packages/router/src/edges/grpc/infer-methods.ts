@@ -3,6 +3,7 @@ import { bidi, type RpcError, type RpcMethod, unary } from '@millrace/http';
 import type { GrpcConfig } from './config.ts';
 import type { GrpcInferOperation } from './infer.ts';
 import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
+import { placeMessageFor } from './place-message.ts';
 import type { StreamInferOperation } from './stream-infer.ts';
 
 export const inferMethodName = 'ModelInfer';
@@ -17,6 +18,7 @@ export function modelInfer(
     request: inferRequestCodec(config, errorFrom),
     response: inferResponseCodec,
     isRequestLent: true,
+    placeRequest: placeMessageFor(operation),
     handle: (message, call) => {
       operation.run(message, call);
       return undefined;

@@ -54,6 +54,11 @@ export class GrpcInferOperation {
     this.#deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
   }
 
+  /** Where the raw tensors of a request for the model may be received. */
+  inputMemory(model: string, version: string): ReturnType<NonNullable<DataPlane['inputMemory']>> {
+    return this.#dataPlane.inputMemory?.(model, version);
+  }
+
   /** Answers or fails the call when the data plane has; throws for an invalid request. */
   run(request: InferMessage | JsonRequest, call: UnaryInferCall): void {
     if (request instanceof JsonRequest) {

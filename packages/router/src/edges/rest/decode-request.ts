@@ -1,6 +1,8 @@
 /** An inference request as the Open Inference Protocol and its binary tensor extension write it. */
+import type { BodyPlacement } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
+import { arrivingBytesMin } from '../../data-plane/arriving-inputs.ts';
 import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { type AnswerForm, binaryForm, jsonForm } from '../classification/answer-form.ts';
@@ -52,10 +54,11 @@ export class RequestDecoder {
     return (jsonBytes ?? body.byteLength) > sliceBytes;
   }
 
-  decode(frame: RequestFrame, body: Uint8Array): DecodedRestRequest {
-    if (frame.jsonBytes === 0) return decodeRawBinary(frame, body, this.#catalogue);
+  /** With a tail, the body is only the JSON. */
+  decode(frame: RequestFrame, body: Uint8Array, tail?: Uint8Array): DecodedRestRequest {
+    if (frame.jsonBytes === 0) return decodeRawBinary(frame, tail ?? body, this.#catalogue);
     const jsonBytes = this.#mustKnowJsonBytes(frame, body);
-    return decodedFrom(frame, body, jsonBytes, this.#jsons.read(body, jsonBytes));
+    return decodedFrom(frame, binaryTailOf(frame, body, jsonBytes, tail), this.#jsons.read(body, jsonBytes));
   }
 
   /** The same in slices. The declared inputs are checked against the model before their data is read. */
@@ -63,6 +66,7 @@ export class RequestDecoder {
     frame: RequestFrame,
     body: Uint8Array,
     grow: (bytes: number) => void,
+    tail?: Uint8Array,
   ): SliceGenerator<DecodedRestRequest> {
     const jsonBytes = this.#mustKnowJsonBytes(frame, body);
     const { model, version } = frame;
@@ -71,7 +75,7 @@ export class RequestDecoder {
       checkInputs({ model, version, id }, heads, this.#catalogue);
     };
     const json = yield* this.#jsons.readInSlices(body.subarray(0, jsonBytes), check, grow);
-    return decodedFrom(frame, body, jsonBytes, json);
+    return decodedFrom(frame, binaryTailOf(frame, body, jsonBytes, tail), json);
   }
 
   #mustKnowJsonBytes(frame: RequestFrame, body: Uint8Array): number {
@@ -97,9 +101,29 @@ export function jsonTooLarge(jsonBytes: number | undefined, jsonBytesMax: number
   );
 }
 
-function decodedFrom(frame: RequestFrame, body: Uint8Array, jsonBytes: number, json: InferJson): DecodedRestRequest {
+/** A large binary request before its body: what is known of it by its head. */
+interface BodyOutline extends Pick<RequestFrame, 'model' | 'version' | 'jsonBytes'> {
+  readonly bodyBytes: number | undefined;
+}
+
+/** Where the tensors behind the JSON of a large request are received: in memory that a worker of its model reads. */
+export function placementOf(
+  { model, version, jsonBytes, bodyBytes = 0 }: BodyOutline,
+  dataPlane: DataPlane,
+): BodyPlacement | undefined {
+  if (jsonBytes === undefined || bodyBytes - jsonBytes < arrivingBytesMin) return undefined;
+  const memory = dataPlane.inputMemory?.(model, version);
+  return memory && { headBytes: jsonBytes, lend: (bytes) => memory.lend(bytes) };
+}
+
+function binaryTailOf(frame: RequestFrame, body: Uint8Array, jsonBytes: number, tail?: Uint8Array): BinaryTail {
+  const isDeclared = frame.jsonBytes !== undefined;
+  if (tail === undefined) return new BinaryTail(body, jsonBytes, frame.model, isDeclared);
+  return new BinaryTail(tail, 0, frame.model, isDeclared);
+}
+
+function decodedFrom(frame: RequestFrame, tail: BinaryTail, json: InferJson): DecodedRestRequest {
   const { id, parameters, inputs, outputs, form, template } = json;
-  const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
   return {
     request: {
       target: {

@@ -37,13 +37,20 @@ describe('server', () => {
       version: '1.2',
       models: ['m', 'a b'],
       modelsReady: 2,
-      paths: expect.objectContaining({ openapi: '/openapi.json', infer: '/v2/models/{model}/infer' }),
+      paths: expect.objectContaining({
+        openapi: '/openapi.json',
+        infer: '/v2/models/{model}/infer',
+        generate: '/v2/models/{model}/generate',
+        streams: '/v1/streams',
+      }),
     });
     const page = await call({ target: '/', headers: [['accept', 'text/html,application/xhtml+xml,*/*;q=0.8']] });
     expect(page.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(page.text()).toMatch(
       /^Millrace 1\.2, an inference server\. This one is called <n>\.\n\nModels that are ready: m, a b\n/,
     );
+    expect(page.text()).toContain('POST /v2/models/{model}/generate ');
+    expect(page.text()).toContain('POST /v1/streams ');
     expect((await call({ target: '/', method: 'POST' })).status).toBe(405);
   });
 

@@ -13,6 +13,8 @@ const paths = {
   ready: '/v2/health/ready',
   model: '/v2/models/{model}',
   infer: '/v2/models/{model}/infer',
+  generate: '/v2/models/{model}/generate',
+  streams: '/v1/streams',
   openapi: '/openapi.json',
 };
 
@@ -54,10 +56,12 @@ function pageText(about: string, name: string, models: readonly string[], models
     '',
     `GET  ${paths.model}        inputs and outputs of a model`,
     `POST ${paths.infer}  run it`,
+    `POST ${paths.generate}  text for a prompt; ${paths.generate}_stream sends it as it is made`,
+    `POST ${paths.streams}                 open a durable stream, as server-sent events; the same path takes WebSocket`,
     `GET  ${paths.ready}          whether all models are ready`,
     `GET  ${paths.openapi}             all operations`,
     '',
-    'gRPC, gRPC-Web and Connect are served on this port too: inference.GRPCInferenceService.',
+    'gRPC, gRPC-Web and Connect are served on this port too: inference.GRPCInferenceService, and millrace.v1.InferenceService for streams.',
     '',
   ].join('\n');
 }

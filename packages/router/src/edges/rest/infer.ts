@@ -17,7 +17,7 @@ import { chooseCoding } from './accept-encoding.ts';
 import { AnswerEncoder } from './answer-encoder.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import type { RestConfig } from './config.ts';
-import { type DecodedRestRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
+import { type DecodedRestRequest, jsonTooLarge, placementOf, RequestDecoder } from './decode-request.ts';
 import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
 import { BodyReader } from './read-body.ts';
 
@@ -98,7 +98,7 @@ class InferCall implements LentBodyReceiver {
 
   begin(): void {
     try {
-      const { config, catalogue, callers, bodies } = this.#operation;
+      const { config, catalogue, callers, bodies, dataPlane } = this.#operation;
       const { body, headers, peer, signal } = this.#http;
       const fields = inferFieldsFrom(headers);
       this.#fields = fields;
@@ -119,13 +119,14 @@ class InferCall implements LentBodyReceiver {
         );
         return;
       }
-      body.lendAll(bytesMax, this);
+      const place = { model: this.#model, version: this.#version, jsonBytes, bodyBytes: body.lengthBytes };
+      body.lendAll(bytesMax, this, placementOf(place, dataPlane));
     } catch (error) {
       this.onBodyFailed(error);
     }
   }
 
-  onBody(body: Uint8Array, release: () => void): void {
+  onBody(body: Uint8Array, release: () => void, tail?: Uint8Array): void {
     this.#releaseBody = release;
     const { decoder, deadlineAfter, slices } = this.#operation;
     const { jsonBytes, wantsJson, timeoutMs } = this.#fields as InferFields;
@@ -140,10 +141,10 @@ class InferCall implements LentBodyReceiver {
         deadlineAfter,
       };
       if (!decoder.isLong(frame, body)) {
-        this.#onDecoded(decoder.decode(frame, body));
+        this.#onDecoded(decoder.decode(frame, body, tail));
         return;
       }
-      const work = decoder.decodeInSlices(frame, body, (bytes) => this.#http.memory.hold(bytes));
+      const work = decoder.decodeInSlices(frame, body, (bytes) => this.#http.memory.hold(bytes), tail);
       slices.run(work, this.#caller, this.#http.signal).then(
         (decoded) => this.#onDecoded(decoded),
         (error: unknown) => this.onBodyFailed(error),

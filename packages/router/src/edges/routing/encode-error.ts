@@ -64,7 +64,10 @@ export function inferenceErrorFrom(error: unknown): InferenceError {
   return new InferenceError('internal', 'the server failed on this request; its log says why');
 }
 
+/** One list for all, so that a connection need not write the same head again. */
+const plainFields: HeaderList = [['content-type', 'text/plain']];
+
 /** The same answer without a body, as in Triton where only the status counts. */
-export function withoutBody(status: number, headers: HeaderList = []): HttpResponse {
-  return { status, headers: [['content-type', 'text/plain'], ...headers] };
+export function withoutBody(status: number, headers?: HeaderList): HttpResponse {
+  return { status, headers: headers === undefined ? plainFields : [...plainFields, ...headers] };
 }

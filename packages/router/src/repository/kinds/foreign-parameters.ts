@@ -2,11 +2,13 @@
 import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import {
+  callerConcurrencyParameter,
   concurrencyParameter,
   generatorCacheBytesParameter,
   modelParameters,
   type ParameterName,
   resumableParameter,
+  unreadParameter,
 } from '../model-parameters.ts';
 import type { ModelKind } from './model-kind.ts';
 
@@ -14,6 +16,8 @@ import type { ModelKind } from './model-kind.ts';
 const ownersTexts: Readonly<Partial<Record<ParameterName, string>>> = {
   [resumableParameter]: 'only decoupled pipelines need it; streams of other models can always be resumed, so remove it',
   [concurrencyParameter]: 'only pipelines and generators run several requests at once; remove it',
+  [callerConcurrencyParameter]: 'only generators and decoupled pipelines divide their runs among callers; remove it',
+  [unreadParameter]: 'only runs of generators and decoupled pipelines wait to be read; remove it',
   [generatorCacheBytesParameter]: 'only generators have such a cache; remove it',
 };
 

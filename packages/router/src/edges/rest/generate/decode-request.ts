@@ -5,6 +5,8 @@ import {
   type JsonObject,
   JsonReader,
   type JsonValue,
+  listed,
+  nearestName,
   quote,
   readJsonValue,
   readTensorData,
@@ -48,6 +50,11 @@ export function decodeGenerateRequest(frame: GenerateFrame, body: Uint8Array): I
     else if (view.isGenerator === true) structured[name] = value;
     else throw invalid(`parameter ${quote(name)} must be a string, a number or a boolean`);
   }
+  refuseMissing(
+    view,
+    Object.keys(fields).filter((name) => !inputs.some((input) => input.name === name)),
+    inputs,
+  );
   const { timeoutMs, queueTimeoutMs, priority, sequence, forModel } = restRequestParametersFrom(parameters);
   return {
     target: { model, version, id, parameters: forModel, outputs: [], sequence },
@@ -60,6 +67,24 @@ export function decodeGenerateRequest(frame: GenerateFrame, body: Uint8Array): I
       trail: noTrail,
     },
   };
+}
+
+/** A field whose name is misspelt counts as a parameter, so that the input is missing: both are named. */
+function refuseMissing({ name: model, inputs }: ModelView, others: readonly string[], given: readonly Tensor[]): void {
+  const missing = inputs.filter((spec) => spec.isOptional !== true && !given.some(({ name }) => name === spec.name));
+  if (missing.length === 0) return;
+  const names = missing.map(({ name }) => name);
+  const meant = others.flatMap((other) => {
+    const near = nearestName(other, names);
+    return near === undefined ? [] : [`; did you mean ${quote(near)} by ${quote(other)}?`];
+  });
+  const got =
+    others.length === 0
+      ? ''
+      : `; ${listed(others.map(quote), 5)} ${others.length === 1 ? 'is no input' : 'are no inputs'} of it`;
+  throw invalid(
+    `the body has no field ${listed(names.map(quote), 5)}, which model ${quote(model)} needs as input${got}${meant[0] ?? ''}`,
+  );
 }
 
 function parsed(body: Uint8Array, limits: JsonLimits): JsonValue {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { catalogueOf, EchoDataPlane, echoEdge, viewOf } from '../testing/echo-double.ts';
 
 const text = { name: 'text', datatype: 'BYTES', shape: [1] } as const;
-const numbers = { name: 'numbers', datatype: 'INT32', shape: [-1, 2, -1] } as const;
+const numbers = { name: 'numbers', datatype: 'INT32', shape: [-1, 2, -1], isOptional: true } as const;
 const views = [
   viewOf('m', { inputs: [text, numbers], outputs: [text, numbers], isBatched: false }),
   viewOf('g', { inputs: [text], outputs: [text], isBatched: false, isGenerator: true }),
@@ -50,6 +50,18 @@ test('a generator takes lists and objects as parameters too', async () => {
   const sampling = request?.inputs.find(({ name }) => name === 'sampling_parameters');
   expect(Buffer.from(takeBytesElements(sampling?.data as Uint8Array)?.[0] ?? []).toString()).toBe('{"stop":["b"]}');
   expect(Object.fromEntries(request?.target.parameters ?? [])).toEqual({ top_k: 3 });
+});
+
+test('a misspelt input is named, and the one that is missing', async () => {
+  const { reply, dataPlane } = generate({ txt: 'a', top_k: 3 }, '/v2/models/g/generate');
+  expect([(await reply).status, JSON.parse((await reply).text())]).toEqual([
+    400,
+    {
+      error:
+        "the body has no field 'text', which model 'g' needs as input; 'txt', 'top_k' are no inputs of it; did you mean 'text' by 'txt'?",
+    },
+  ]);
+  expect(dataPlane.requests).toEqual([]);
 });
 
 test('a body of more than http.jsonHeadBytesMax is refused, and so is an object of too many keys: it is read at once', async () => {

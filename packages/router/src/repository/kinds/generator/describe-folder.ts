@@ -1,21 +1,31 @@
 /** Says whether a version folder holds a decoder that generates text. */
-import { constants } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import {
   type DecoderDescription,
   type DecoderFileName,
   type DecoderFiles,
   decoderFileNames,
   describeDecoder,
+  ModelFileError,
   type NotDecoder,
 } from '@millrace/generation';
 import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
+import { messageFromFileError } from '@millrace/protocol';
 
-/** Throws a `ModelFileError` for a JSON file that cannot be used. */
-export async function describeDecoderFolder(path: string, graph: OnnxGraph): Promise<DecoderDescription | NotDecoder> {
+/**
+ * Throws a `ModelFileError` for a decoder that cannot be served as its files are.
+ *
+ * @param isDeclared the configuration says that the model is a generator
+ */
+export async function describeDecoderFolder(
+  path: string,
+  graph: OnnxGraph,
+  isDeclared: boolean,
+): Promise<DecoderDescription | NotDecoder> {
   const files = await readFiles(dirname(path));
-  return describeDecoder({ inputs: graph.inputs.map(tensorFrom), outputs: graph.outputs.map(tensorFrom), files });
+  const [inputs, outputs] = [graph.inputs.map(tensorFrom), graph.outputs.map(tensorFrom)];
+  return describeDecoder({ inputs, outputs, files, isDeclared, graphFile: basename(path) });
 }
 
 /** The tokenizer may have megabytes, and is read by workers; here only its presence counts. */
@@ -24,9 +34,17 @@ async function readFiles(folder: string): Promise<DecoderFiles> {
   return Object.fromEntries(await Promise.all(texts));
 }
 
-function takeText(path: string, name: DecoderFileName): Promise<string | undefined> {
-  const text = name === 'tokenizer.json' ? access(path, constants.R_OK).then(() => '') : readFile(path, 'utf8');
-  return text.catch(() => undefined);
+/** Undefined: there is no such file. */
+async function takeText(path: string, name: DecoderFileName): Promise<string | undefined> {
+  try {
+    if (name !== 'tokenizer.json') return await readFile(path, 'utf8');
+    const file = await open(path);
+    await file.close();
+    return '';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new ModelFileError(name, messageFromFileError(error), { cause: error });
+  }
 }
 
 function tensorFrom({ name, elementType, shape }: OnnxTensor) {

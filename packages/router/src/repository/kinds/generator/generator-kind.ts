@@ -1,13 +1,15 @@
 /** A generator: a decoder in the form of Hugging Face's exporters, with its tokenizer beside it. Text in, tokens and text out. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ModelFileError } from '@millrace/generation';
 import { readOnnxFile } from '@millrace/onnx';
 import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { type ModelLocation, modelFilenameDefault } from '../../repository-layout.ts';
 import type { RecognisedKind } from '../model-kind.ts';
+import { generatorBackendName, generatorPlatformName, isDeclaredGenerator } from './declared-generator.ts';
 import { describeDecoderFolder } from './describe-folder.ts';
-import { generatorBackendName, generatorPlatformName, readGeneratorVersion } from './read-generator.ts';
+import { readGeneratorVersion } from './read-generator.ts';
 
 export const generatorKind: RecognisedKind = {
   name: 'generator',
@@ -20,6 +22,7 @@ export const generatorKind: RecognisedKind = {
   needsVersionFolder: true,
   runsCode: false,
   parameters: [
+    'millrace.caller_concurrency_max',
     'millrace.concurrency',
     'millrace.generator_cache_bytes_max',
     'millrace.queue_requests_max',
@@ -27,6 +30,7 @@ export const generatorKind: RecognisedKind = {
     'millrace.run_ms_max',
     'millrace.spinning',
     'millrace.threads',
+    'millrace.unread_ms_max',
     'millrace.warm_spare',
     'millrace.weight',
   ],
@@ -39,7 +43,7 @@ export const generatorKind: RecognisedKind = {
 
 async function isGenerator(config: ModelConfig, location: ModelLocation): Promise<boolean> {
   const { backend = '', platform = '', input = [] } = config;
-  if (backend === generatorBackendName || platform === generatorPlatformName) return true;
+  if (isDeclaredGenerator(config)) return true;
   // Who declares inputs wants the tensors of the graph.
   if (backend !== '' || platform !== '' || input.length > 0 || location.isSingleFile) return false;
   const filename = config.default_model_filename ?? modelFilenameDefault;
@@ -52,12 +56,13 @@ async function isGenerator(config: ModelConfig, location: ModelLocation): Promis
   return false;
 }
 
-/** A file that cannot be read is none: the kind that it falls to says what is wrong with it. */
+/** A graph that cannot be read is none: the kind that it falls to says what is wrong with it. */
 async function isDecoder(path: string): Promise<boolean> {
   try {
-    return (await describeDecoderFolder(path, await readOnnxFile(path))).kind === 'decoder';
-  } catch {
-    return false;
+    return (await describeDecoderFolder(path, await readOnnxFile(path), false)).kind === 'decoder';
+  } catch (error) {
+    // It is one, and reading its version says what is wrong with the files beside it.
+    return error instanceof ModelFileError;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Reads a version of a generator: its graph and the files beside it. */
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
-import { ModelFileError } from '@millrace/generation';
+import { type DecoderDescription, type GenerationBounds, ModelFileError } from '@millrace/generation';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
 import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
@@ -10,12 +10,13 @@ import { concurrencyParameter } from '../../model-parameters.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
 import type { ModelParts, VersionReading } from '../model-kind.ts';
 import { type ModelFile, readModelFile } from '../onnx/model-file.ts';
+import { generatorBackendName, generatorPlatformName, isDeclaredGenerator } from './declared-generator.ts';
 import { describeDecoderFolder } from './describe-folder.ts';
 
-export const generatorPlatformName = 'millrace_generator';
-export const generatorBackendName = 'generator';
 /** Texts that one worker generates at once; those that find no room in the memory for caches wait. */
 const concurrencyDefault = 256;
+/** Where no file has the length of the context. */
+const tokensBelieved = 2 ** 31;
 
 const inputs: readonly TensorSpec[] = [
   { name: 'text_input', datatype: 'BYTES', shape: [1] },
@@ -33,9 +34,9 @@ export async function readGeneratorVersion(parts: ModelParts, version: string): 
   const { location, config, settings, groups, batching } = parts;
   const path = join(location.path, version, config.default_model_filename ?? modelFilenameDefault);
   const file = await readModelFile(path);
-  const problem = 'problem' in file ? file.problem : await takeDecoderProblem(file);
-  if ('problem' in file || problem !== undefined) {
-    return { definition: undefined, problems: [{ source: file.path, message: problem ?? '' }], warnings: [] };
+  const decoder = 'problem' in file ? file.problem : await describedOrProblem(file, isDeclaredGenerator(config));
+  if ('problem' in file || typeof decoder === 'string') {
+    return { definition: undefined, problems: [{ source: file.path, message: String(decoder) }], warnings: [] };
   }
   const completed: ModelConfig = {
     ...config,
@@ -66,6 +67,7 @@ export async function readGeneratorVersion(parts: ModelParts, version: string): 
       isDecoupled: true,
       isResumable: true,
       isGenerator: true,
+      generationBounds: boundsOf(decoder),
       config: jsonFromModelConfig(completed),
     },
     policy: resolveModelPolicy({
@@ -78,6 +80,8 @@ export async function readGeneratorVersion(parts: ModelParts, version: string): 
       instancesInUseMax: parts.instancesInUseMax,
       isConcurrent: true,
       sharesProgress: true,
+      callerRunsMax: settings.callerRunsMax,
+      unreadMsMax: settings.unreadMsMax,
     }),
     runner: 'queue',
     concurrent: {
@@ -89,12 +93,28 @@ export async function readGeneratorVersion(parts: ModelParts, version: string): 
   return { definition, problems: [], warnings: [] };
 }
 
-async function takeDecoderProblem({ path, graph }: ModelFile): Promise<string | undefined> {
+const plainAdvice = '; to serve the tensors of the graph instead, set backend: "onnxruntime" in config.pbtxt';
+
+/** The prompt has one token at least. A worker may have less memory for caches, and refuses what does not fit. */
+function boundsOf({
+  defaults,
+  vocabularySize,
+  contextTokensMax = tokensBelieved,
+}: DecoderDescription): GenerationBounds {
+  return { defaults, limits: { vocabularySize, outputTokensMax: contextTokensMax - 1 } };
+}
+
+async function describedOrProblem(
+  { path, graph }: ModelFile,
+  isDeclared: boolean,
+): Promise<DecoderDescription | string> {
   try {
-    const described = await describeDecoderFolder(path, graph);
-    return described.kind === 'decoder' ? undefined : `cannot generate text: ${described.reason}`;
+    const described = await describeDecoderFolder(path, graph, isDeclared);
+    return described.kind === 'decoder' ? described : `cannot generate text: ${described.reason}`;
   } catch (error) {
-    if (error instanceof ModelFileError) return `cannot generate text: ${error.message}`;
+    if (error instanceof ModelFileError) {
+      return `cannot generate text: ${error.message}${isDeclared ? '' : plainAdvice}`;
+    }
     throw error;
   }
 }

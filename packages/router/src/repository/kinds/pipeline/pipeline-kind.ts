@@ -18,11 +18,13 @@ export const pipelineKind: RecognisedKind = {
   needsVersionFolder: true,
   runsCode: true,
   parameters: [
+    'millrace.caller_concurrency_max',
     'millrace.concurrency',
     'millrace.queue_requests_max',
     'millrace.queue_bytes_max',
     'millrace.resumable',
     'millrace.run_ms_max',
+    'millrace.unread_ms_max',
     'millrace.warm_spare',
     'millrace.weight',
   ],

@@ -65,6 +65,29 @@ describe('a pipeline', () => {
     });
   });
 
+  test('that is decoupled divides its runs among callers, and those that nobody reads give way if they can be run again', async () => {
+    const decoupled = { description: { inputs: [x], outputs: [y], decoupled: true } };
+    const set = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }`;
+    const policyWith = async (config: string) => (await scanWith(config, decoupled)).pipeline?.versions[0]?.policy;
+    const forEver = Number.POSITIVE_INFINITY;
+    expect(await policyWith('')).toMatchObject({ callerRunsMax: 'share', unreadMsMax: forEver });
+    expect(await policyWith(set('millrace.resumable', 'true'))).toMatchObject({ unreadMsMax: 10_000 });
+    expect(await policyWith(set('millrace.unread_ms_max', '5'))).toMatchObject({ unreadMsMax: 5 });
+    expect(await policyWith(set('millrace.caller_concurrency_max', '7'))).toMatchObject({ callerRunsMax: 7 });
+    const { pipeline } = await scanWith('');
+    expect(pipeline?.versions[0]?.policy).toMatchObject({ callerRunsMax: forEver, unreadMsMax: forEver });
+  });
+
+  test.each(['millrace.unread_ms_max', 'millrace.caller_concurrency_max'])(
+    'with one answer to a request has no %s',
+    async (key) => {
+      const { problems } = await scanWith(`parameters { key: "${key}" value { string_value: "5" } }`);
+      expect(problems.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/applies only to a pipeline that gives several answers/),
+      ]);
+    },
+  );
+
   test('beside a graph is not one: the graph is served', async () => {
     await repository.write('p/1/model.onnx', modelBytes());
     const { pipeline } = await scanWith(undefined);

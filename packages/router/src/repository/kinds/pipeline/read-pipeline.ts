@@ -9,7 +9,7 @@ import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
 import { declaredSpecs } from '../../declared-tensor.ts';
 import { readAllLabels } from '../../label-file.ts';
-import { resumableParameter } from '../../model-parameters.ts';
+import { callerConcurrencyParameter, resumableParameter, unreadParameter } from '../../model-parameters.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
 import type { ModelLocation } from '../../repository-layout.ts';
 import type { ModelParts, VersionReading } from '../model-kind.ts';
@@ -76,11 +76,18 @@ export async function readPipelineVersion(
       runMsMax: settings.runMsMax,
       instancesInUseMax: parts.instancesInUseMax,
       isConcurrent: true,
+      ...(isDecoupled ? { callerRunsMax: settings.callerRunsMax, unreadMsMax: unreadMsMaxOf(parts) } : {}),
     }),
     runner: 'queue',
     concurrent: { concurrency: settings.concurrency, ...(isDecoupled ? { isDecoupled } : {}) },
   };
   return { definition, problems, warnings };
+}
+
+/** A durable stream goes on with a run that gave way only if the pipeline can be run again; otherwise it would end. */
+function unreadMsMaxOf({ config, settings }: ModelParts): number {
+  const isWanted = isResumable(config) || config.parameters?.[unreadParameter] !== undefined;
+  return isWanted ? settings.unreadMsMax : Number.POSITIVE_INFINITY;
 }
 
 function isResumable({ parameters }: ModelConfig): boolean {
@@ -138,6 +145,11 @@ function isDecoupledBy(
   const isDecoupled = written ?? decoupled ?? false;
   if (isDecoupled && isBatched) {
     findings.problem(field, 'a decoupled pipeline answers each request by itself; remove max_batch_size');
+  }
+  for (const parameter of [callerConcurrencyParameter, unreadParameter]) {
+    if (isDecoupled || config.parameters?.[parameter] === undefined) continue;
+    const message = 'applies only to a pipeline that gives several answers to a request; remove it';
+    findings.problem(`parameters[${JSON.stringify(parameter)}]`, message);
   }
   return isDecoupled;
 }
