@@ -43,7 +43,7 @@ const sharedWorkersSpreadMax = 4;
 export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
-  readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'shadow' | 'worker'>;
+  readonly config: Pick<Config, 'cache' | 'memory' | 'models' | 'queue' | 'shadow' | 'worker'>;
   /** It takes the place of another process: what was unloaded there by request is not loaded again. */
   readonly isRestart?: boolean;
   /** Keeps explicit loads and pins; without it they are lost when the process ends. */
@@ -156,6 +156,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     onWorkerLine: parts.onWorkerLine,
     socketPaths: config.worker.sockets,
     sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+    isMemoryPoisoned: config.memory.poison,
     onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
   });
   const local = new PreparedLane(lanes.local);

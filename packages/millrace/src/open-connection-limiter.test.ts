@@ -8,9 +8,9 @@ import type { OpenFiles } from './open-file-limit.ts';
 let server: HttpServer | undefined;
 afterEach(() => server?.close());
 
-function limiterWith(openFiles: OpenFiles, workers = 0) {
+function limiterWith(openFiles: OpenFiles, workers = 0, http: { connectionsPerAddressMax?: number } = {}) {
   const lines: string[] = [];
-  const config = resolveConfig({ options: { log: { format: 'json' } }, cwd: '/' });
+  const config = resolveConfig({ options: { log: { format: 'json' }, http }, cwd: '/' });
   const write = (text: string) => {
     lines.push(text);
   };
@@ -48,4 +48,33 @@ test('workers added later lower the number of connections', async () => {
     return answered;
   };
   expect([await status(4), await status(505)]).toEqual([204, 'refused']);
+});
+
+test('an address gets a quarter of a low limit, or what an operator has set', async () => {
+  const answered = async (http: { connectionsPerAddressMax?: number }) => {
+    // Leaves room for 12 connections.
+    const { limiter } = limiterWith({ max: 134, open: 30 }, 0, http);
+    const waiting: (() => void)[] = [];
+    server = await serveHttp(
+      () => new Promise((resolve) => waiting.push(() => resolve({ status: 204, headers: [] }))),
+      { limiter },
+    );
+    const url = `http://127.0.0.1:${server.port}`;
+    let settled = 0;
+    const outcomes = Array.from({ length: 6 }, () =>
+      fetch(url)
+        .then(({ status }) => status)
+        .catch(() => 'refused')
+        .finally(() => {
+          settled += 1;
+        }),
+    );
+    // No request ends before all others have been accepted or refused.
+    await expect.poll(() => waiting.length + settled).toBe(6);
+    for (const answer of waiting) answer();
+    const counted = await Promise.all(outcomes);
+    await server.close();
+    return counted.filter((outcome) => outcome === 204).length;
+  };
+  expect([await answered({}), await answered({ connectionsPerAddressMax: 5 })]).toEqual([3, 5]);
 });

@@ -40,8 +40,10 @@ export function openConnectionLimiter({
       'http.connectionsMax lowered to fit the limit of open files; raise ulimit -n to serve more connections',
     );
   }
-  // A low limit is shared by many addresses too.
-  const perAddressMax = Math.min(limits.connectionsPerAddressMax, Math.max(1, Math.floor(connectionsMax / 4)));
+  // A low limit is shared by many addresses too, unless an operator has said how.
+  const isDefault = connectionsPerAddressMax === resolveHttpLimits({}).connectionsPerAddressMax;
+  const shareMax = isDefault ? Math.max(1, Math.floor(connectionsMax / 4)) : connectionsMax;
+  const perAddressMax = Math.min(limits.connectionsPerAddressMax, shareMax);
   return new ConnectionLimiter(
     { ...limits, connectionsMax, connectionsPerAddressMax: perAddressMax },
     {

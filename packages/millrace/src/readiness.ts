@@ -16,10 +16,15 @@ export class Readiness implements WatchedHealth {
   readonly #isStrict: boolean;
   readonly #endListeners = new Set<() => void>();
   #isEnding: boolean = false;
+  /** Undefined after a change of a model: probes come far more often than changes, and there may be many models. */
+  #areModelsReady: boolean | undefined = undefined;
 
   constructor(models: Assembly['models'], isStrict: boolean) {
     this.#models = models;
     this.#isStrict = isStrict;
+    models.onChange(() => {
+      this.#areModelsReady = undefined;
+    });
   }
 
   get isEnding(): boolean {
@@ -28,6 +33,11 @@ export class Readiness implements WatchedHealth {
 
   get isReady(): boolean {
     if (this.#isEnding) return false;
+    this.#areModelsReady ??= this.#judgeModels();
+    return this.#areModelsReady;
+  }
+
+  #judgeModels(): boolean {
     const statuses = this.#models.statuses();
     if (this.#isStrict) return statuses.every(isReadyFor);
     // Without models to serve the server is ready.

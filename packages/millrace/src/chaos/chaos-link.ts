@@ -21,7 +21,7 @@ export class ChaosLink {
   #isHeld: boolean = false;
   #isLost: boolean = false;
   #isShaped: boolean = false;
-  #openSockets = 2;
+  readonly #closed = new Set<Socket>();
   /** Sides that will send nothing more. */
   readonly #silent = new Set<Socket>();
 
@@ -40,6 +40,8 @@ export class ChaosLink {
       socket.on('error', (error: NodeJS.ErrnoException) => {
         if (this.#reason === 'closed') this.#reason = `${name}: ${error.code ?? error.message}`;
         socket.destroy();
+        // Node never tells `close` where a reset fails because the socket was just ended (EINVAL).
+        setImmediate(() => this.#noteClosed(socket));
         // The other side hears of it as it would without a proxy, unless nothing passes.
         if (!this.#isLost && !this.#isHeld) other.resetAndDestroy();
       });
@@ -69,7 +71,7 @@ export class ChaosLink {
     this.#up.hold(isHeld);
     this.#down.hold(isHeld);
     // What died meanwhile is told now.
-    if (!isHeld && this.#openSockets === 1) this.reset(this.#reason);
+    if (!isHeld && this.#closed.size === 1) this.reset(this.#reason);
   }
 
   /** Neither side hears anything more, not even that the other has closed. */
@@ -110,9 +112,10 @@ export class ChaosLink {
   }
 
   #noteClosed(socket: Socket): void {
-    this.#openSockets -= 1;
+    if (this.#closed.has(socket)) return;
+    this.#closed.add(socket);
     this.#noteSilent(socket);
-    if (this.#openSockets > 0) return;
+    if (this.#closed.size < 2) return;
     this.#up.kill();
     this.#down.kill();
     this.#onEnd({ upBytes: this.#up.passedBytes, downBytes: this.#down.passedBytes, reason: this.#reason });

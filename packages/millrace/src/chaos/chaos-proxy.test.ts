@@ -137,6 +137,15 @@ test('a half-closed server hears the end, and what it sends still arrives', asyn
   expect(String((await arrived)[0])).toBe('late');
 });
 
+test('a connection that is reset in the turn in which it was half-closed is forgotten', async () => {
+  const { proxy, event, client } = await throughProxy();
+  await echoed(await client(), 'hello');
+  proxy.apply({ kind: 'half-close', side: 'client' });
+  proxy.apply({ kind: 'reset' });
+  expect(await event('ended')).toMatchObject({ reason: 'reset' });
+  expect(proxy.linkCount).toBe(0);
+});
+
 test('a connection in a black hole tells neither side that the other is gone, and is forgotten when both are', async () => {
   const { proxy, event, client, serverSockets } = await throughProxy();
   const socket = await client();

@@ -209,6 +209,11 @@ export const inferCommand: CommandSpec = {
           isList: true,
         },
         {
+          flag: 'parameters',
+          placeholder: 'JSON',
+          description: `Parameters of the request, like '{"max_tokens": 64}' for a generator.`,
+        },
+        {
           flag: 'data',
           placeholder: 'FILE',
           description: 'A whole JSON request body; - reads it from standard input.',

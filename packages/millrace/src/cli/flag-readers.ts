@@ -1,6 +1,7 @@
 /** Values of flags, checked; what is wrong is added to the problems. */
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, type JsonObject, type JsonValue, parseJson } from '@millrace/protocol';
 import type { FlagValues } from './parse-arguments.ts';
+import { isObject } from './server-call.ts';
 
 export function wholeNumber(
   flags: FlagValues,
@@ -19,6 +20,22 @@ export function wholeNumber(
     message: `must be a whole number from ${min} to ${max}, not "${written}"`,
   });
   return fallback;
+}
+
+/** A JSON object; empty where the flag is not given. `example` follows "like". */
+export function jsonObject(flags: FlagValues, flag: string, example: string, problems: ConfigProblem[]): JsonObject {
+  const written = flags.takeText(flag);
+  if (written === undefined) return {};
+  let value: JsonValue;
+  try {
+    value = parseJson(new TextEncoder().encode(written));
+  } catch (error) {
+    problems.push({ source: `--${flag}`, message: `is not JSON: ${(error as Error).message}` });
+    return {};
+  }
+  if (isObject(value)) return value;
+  problems.push({ source: `--${flag}`, message: `must be a JSON object, like ${example}, not ${written}` });
+  return {};
 }
 
 /** `NAME=…` by name. */

@@ -31,6 +31,8 @@ export interface GrpcCallStatus {
   readonly code?: ErrorCode | undefined;
   /** The error of the system, where the connection failed: `ECONNREFUSED`. */
   readonly systemCode?: string | undefined;
+  /** Of an answer that is none of gRPC. */
+  readonly httpStatus?: number | undefined;
 }
 
 type Fields = Readonly<Record<string, string | string[] | number | undefined>>;
@@ -51,7 +53,10 @@ export function statusFromFields(fields: Fields): GrpcCallStatus | undefined {
 /** A response that is none of gRPC: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
 export function statusFromHttp(httpStatus: number): GrpcCallStatus {
   const name = httpStatusNames[httpStatus] ?? 'UNKNOWN';
-  return { name, message: `the server answered with HTTP status ${httpStatus}; is it an inference server?` };
+  const message =
+    `the server answered a call with HTTP status ${httpStatus}: this is not a port for inference; ` +
+    'give the address of --http-port or --grpc-port, not that of metrics or management';
+  return { name, message, httpStatus };
 }
 
 const httpStatusNames: Readonly<Record<number, GrpcCallStatusName>> = {

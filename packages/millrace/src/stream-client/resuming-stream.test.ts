@@ -235,6 +235,23 @@ test('an address where nothing listens is refused at once, and a server that sta
   await expect(stream.whenEnded).rejects.toThrow(/^no connection for 0 s; at last UNAVAILABLE/);
 });
 
+test('a port that is none for inference is refused at once, and a proxy without a server is asked again', async () => {
+  const answering = async (status: number) => {
+    const other = createServer();
+    other.on('stream', (stream) => stream.respond({ ':status': status }, { endStream: true }));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    return { other, url: `http://127.0.0.1:${(other.address() as { port: number }).port}` };
+  };
+  const metrics = await answering(405);
+  const { stream } = open({ url: metrics.url });
+  await expect(stream.whenEnded).rejects.toThrow(/HTTP status 405: this is not a port for inference/);
+  const proxy = await answering(503);
+  const waiting = open({ url: proxy.url });
+  await expect.poll(() => waiting.losses.length, { timeout: 10_000 }).toBeGreaterThan(1);
+  waiting.stream.leave();
+  for (const { other } of [metrics, proxy]) other.close();
+});
+
 test('a connection on which the stream is not open in time is made again', async () => {
   const { losses } = open({ openMsMax: 1 });
   await call(2);

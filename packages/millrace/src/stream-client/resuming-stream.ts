@@ -267,7 +267,7 @@ export class ResumingStream {
   }
 
   #takeRefusal(status: GrpcCallStatus, isTooLate: boolean): StreamGivenUp | undefined {
-    const { name, message, code, systemCode } = status;
+    const { name, message, code, systemCode, httpStatus } = status;
     const said = code === undefined ? `${name}: ${message}` : `${code}: ${message}`;
     const isFinal = code === undefined ? !lossNames.includes(name) : errorCatalogue[code].retry === 'never';
     if (isFinal) return new StreamGivenUp(status, said);
@@ -275,6 +275,8 @@ export class ResumingStream {
     if (!this.#hasOpened && (systemCode === 'ECONNREFUSED' || systemCode === 'ENOTFOUND')) {
       return new StreamGivenUp(status, said);
     }
+    // Neither does a port for something else become one for streams; a proxy may find its server later.
+    if (!this.#hasOpened && httpStatus !== undefined && name !== 'UNAVAILABLE') return new StreamGivenUp(status, said);
     if (!isTooLate) return undefined;
     return new StreamGivenUp(status, `no connection for ${this.#options.lostMsMax / 1000} s; at last ${said}`);
   }

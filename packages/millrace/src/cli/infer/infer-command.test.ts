@@ -197,6 +197,16 @@ test('16-bit floats are sent as bytes without --binary', async () => {
   expect(received[1]?.headers['content-type']).toBe('application/octet-stream');
 });
 
+test('--parameters are those of the request, with JSON and with bytes', async () => {
+  const given = '{"max_tokens":64,"stop":["a"]}';
+  await infer('text', '--input', 't="hi"', '--parameters', given);
+  expect(JSON.parse(String(received.at(-1)?.body))).toMatchObject({ parameters: JSON.parse(given) });
+  await infer('text', '--input', 't="hi"', '--parameters', given, '--binary');
+  const { body, headers } = received.at(-1) as (typeof received)[number];
+  const json = body.subarray(0, Number(headers['inference-header-content-length'])).toString();
+  expect(JSON.parse(json)).toMatchObject({ parameters: { ...JSON.parse(given), binary_data_output: true } });
+});
+
 test('--data sends a file or standard input unchanged', async () => {
   const body = '{"inputs":[{"name":"f","shape":[1],"datatype":"BOOL","data":[true]}]}';
   writeFileSync(path.join(folder, 'request.json'), body);
@@ -225,12 +235,22 @@ test.each<[string, string[], RegExp]>([
   [
     'a file and inputs',
     ['echo', '--data', '-', '--random'],
-    /^millrace: --data: is a complete request; remove --input/,
+    /^millrace: --data: is a complete request; remove --input, --parameters/,
   ],
   [
     'a seed that is not a number',
     ['echo', '--random', '--seed', 'x'],
     /^millrace: --seed: must be a whole number from 0/,
+  ],
+  [
+    'parameters that are no object',
+    ['echo', '--random', '--parameters', '[1]'],
+    /^millrace: --parameters: must be a JSON object, like '\{"max_tokens": 64\}', not \[1\]/,
+  ],
+  [
+    'parameters beside a file',
+    ['echo', '--data', '-', '--parameters', '{}'],
+    /^millrace: --data: is a complete request; remove --input, --parameters/,
   ],
   ['a seed for nothing', ['echo', '--seed', '1'], /^millrace: --seed: has no effect without --random/],
   ['no rows', ['echo', '--random', '--rows', '0'], /^millrace: --rows: must be a whole number from 1/],

@@ -1,11 +1,17 @@
 /** `millrace infer`: one request to a running server, its answer on the screen. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem, messageFromFileError, type TensorSpec } from '@millrace/protocol';
+import {
+  ConfigError,
+  type ConfigProblem,
+  type JsonObject,
+  messageFromFileError,
+  type TensorSpec,
+} from '@millrace/protocol';
 import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { namedValues, wholeNumber } from '../flag-readers.ts';
+import { jsonObject, namedValues, wholeNumber } from '../flag-readers.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { timeoutMsFrom, urlFrom } from '../server-call.ts';
@@ -26,6 +32,7 @@ interface InferPlan {
   readonly inputs: Omit<WantedInputs, 'files' | 'optional'>;
   /** Paths by input. */
   readonly files: ReadonlyMap<string, string>;
+  readonly parameters: JsonObject;
   readonly isBinary: boolean;
   readonly isJson: boolean;
 }
@@ -59,7 +66,7 @@ async function requestFrom(
   const isGiven = ({ name }: TensorSpec): boolean => plan.inputs.values.has(name) || files.has(name);
   // An input that is left out is either optional, or the command fails.
   const optional = inputs.every(isGiven) ? new Set<string>() : await client.optionalInputs(plan.model, plan.version);
-  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files, optional }), isBinary);
+  return encodeInferRequest(buildInputs(inputs, { ...plan.inputs, files, optional }), isBinary, plan.parameters);
 }
 
 async function readData(file: string, parts: CommandEnvironment): Promise<Uint8Array> {
@@ -100,11 +107,16 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
         : undefined,
     },
     files,
+    parameters: jsonObject(flags, 'parameters', `'{"max_tokens": 64}'`, problems),
     isBinary: flags.isOn('binary'),
     isJson: flags.isOn('json'),
   };
-  if (plan.dataFile !== undefined && (given.size > 0 || plan.inputs.random !== undefined || plan.isBinary)) {
-    problems.push({ source: '--data', message: 'is a complete request; remove --input, --random and --binary' });
+  const hasParts = given.size > 0 || plan.inputs.random !== undefined || flags.takeText('parameters') !== undefined;
+  if (plan.dataFile !== undefined && (hasParts || plan.isBinary)) {
+    problems.push({
+      source: '--data',
+      message: 'is a complete request; remove --input, --parameters, --random and --binary',
+    });
   }
   if (plan.inputs.random === undefined) {
     for (const flag of ['seed', 'rows']) {

@@ -18,16 +18,24 @@ import { type EncodedRequest, type InferenceAnswerBody, tensorSpecsFrom } from '
 
 const encoder = new TextEncoder();
 
-export function encodeInferRequest(inputs: readonly Tensor[], isBinary: boolean): EncodedRequest {
+export function encodeInferRequest(
+  inputs: readonly Tensor[],
+  isBinary: boolean,
+  parameters: JsonObject = {},
+): EncodedRequest {
+  const hasParameters = Object.keys(parameters).length > 0;
   if (!isBinary) {
     const described = inputs.map((input) => ({ ...headerOf(input), data: jsonDataOf(input) }));
-    return { body: encoder.encode(stringifyJson({ inputs: described })), jsonBytes: undefined };
+    const request = { ...(hasParameters ? { parameters } : {}), inputs: described };
+    return { body: encoder.encode(stringifyJson(request)), jsonBytes: undefined };
   }
   const described = inputs.map((input) => ({
     ...headerOf(input),
     parameters: { binary_data_size: input.data.length },
   }));
-  const json = encoder.encode(stringifyJson({ parameters: { binary_data_output: true }, inputs: described }));
+  const json = encoder.encode(
+    stringifyJson({ parameters: { ...parameters, binary_data_output: true }, inputs: described }),
+  );
   return { body: Buffer.concat([json, ...inputs.map((input) => input.data)]), jsonBytes: json.length };
 }
 

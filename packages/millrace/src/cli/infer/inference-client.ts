@@ -48,7 +48,12 @@ export class InferenceClient {
   async tensorsOf(model: string): Promise<ModelTensors> {
     const { body } = await this.#call(modelPath(model, undefined), {});
     const { inputs, outputs } = objectFrom(body);
-    return { name: model, inputs: tensorSpecsFrom(inputs), outputs: tensorSpecsFrom(outputs) };
+    return {
+      name: model,
+      optionalInputs: await this.optionalInputs(model, undefined),
+      inputs: tensorSpecsFrom(inputs),
+      outputs: tensorSpecsFrom(outputs),
+    };
   }
 
   /** The names of the models that are ready, from the index of the repository. */

@@ -70,7 +70,6 @@ describe('each command is one call', () => {
       ['load', 'mlp', '--config', 'mlp.json', '--file', '1/model.onnx=new.onnx'],
       `POST ${base}/models/mlp/load {"config":{"max_batch_size":9007199254740993},"files":{"1/model.onnx":"b25ueA=="}}`,
     ],
-    [['unload', 'mlp', '--with-dependents'], `POST ${base}/models/mlp/unload {"withDependents":true}`],
     [['traffic', 'mlp'], `GET ${base}/models/mlp/traffic`],
     [['label', 'mlp', 'stable', '2'], `PUT ${base}/models/mlp/labels/stable {"version":"2"}`],
     [['label', 'mlp', 'stable', '2', '--if-revision', '7'], `PUT ${base}/models/mlp/labels/stable {"version":"2"} "7"`],
@@ -92,6 +91,34 @@ describe('each command is one call', () => {
   ])('%j', async (args, call) => {
     expect(await models(args)).toMatchObject({ code: 0, stderr: '' });
     expect(asked).toEqual([call]);
+  });
+});
+
+describe('unload', () => {
+  const open = `GET ${base}/streams?model=mlp&open=true&limit=100`;
+  const unload = `POST ${base}/models/mlp/unload {"withDependents":false}`;
+
+  test('asks for open streams first, and says nothing where there are none', async () => {
+    answers = { [open]: { streams: [] } };
+    expect(await models(['unload', 'mlp'])).toMatchObject({ code: 0, stdout: 'mlp is unloaded\n', stderr: '' });
+    expect(asked).toEqual([open, unload]);
+    await models(['unload', 'mlp', '--with-dependents']);
+    expect(asked.at(-1)).toBe(`POST ${base}/models/mlp/unload {"withDependents":true}`);
+  });
+
+  test('says which open streams it waits for, and how to end them', async () => {
+    answers = { [open]: { streams: [{ id: 'a' }, { id: 'b' }, { id: 'c' }, { id: 'd' }], next: 'd' } };
+    const { code, stdout, stderr } = await models(['unload', 'mlp']);
+    expect([code, stdout]).toEqual([0, 'mlp is unloaded\n']);
+    expect(stderr).toContain('waiting for 4 or more open streams of mlp (a, b, c, …) to end');
+    expect(stderr).toContain('millrace streams cancel ID');
+    answers = { [open]: { streams: [{ id: 'a' }] } };
+    expect((await models(['unload', 'mlp'])).stderr).toContain('waiting for 1 open stream of mlp (a) to end');
+  });
+
+  test('unloads also where open streams cannot be listed', async () => {
+    answers = { [open]: ['no object'] };
+    expect(await models(['unload', 'mlp'])).toMatchObject({ code: 0, stdout: 'mlp is unloaded\n', stderr: '' });
   });
 });
 

@@ -14,6 +14,7 @@ import { type ManagementCall, ManagementClient } from './management-client.ts';
 import { contextsText, instancesText, queuesText, trafficText } from './management-text.ts';
 import { answerSeconds, loadSeconds } from './model-commands.ts';
 import type { MakePlan, Plan } from './plan.ts';
+import { unloadNotice, waitedStreamsMax } from './unload-notice.ts';
 
 export async function manage(
   command: CommandSpec,
@@ -35,6 +36,12 @@ export async function manage(
   if (args.problems.length > 0) throw new ConfigError(args.problems);
   const client = new ManagementClient(address);
   const paint = paintOf(terminalOf(parts.stdout, parts.environment));
+  if (plan.first !== undefined) {
+    // A server that cannot say it may do what it is asked to all the same.
+    const answer = await client.call(plan.first.call).catch(() => ({}));
+    const notice = plan.first.notice(answer);
+    if (notice !== undefined) parts.stderr.write(`${notice}\n`);
+  }
   const show = async (): Promise<void> => {
     const answers: Record<string, JsonObject> = {};
     for (const [member, call] of Object.entries(plan.calls)) answers[member] = await client.call(call);
@@ -64,7 +71,13 @@ const plans: Readonly<Record<string, MakePlan>> = {
   unload: (args, flags) => {
     const model = args.next('MODEL');
     const body = { withDependents: flags.isOn('with-dependents') };
-    return done({ method: 'POST', path: ['models', model, 'unload'], body }, `${model} is unloaded`);
+    return {
+      ...done({ method: 'POST', path: ['models', model, 'unload'], body }, `${model} is unloaded`),
+      first: {
+        call: { method: 'GET', path: ['streams'], query: { model, open: 'true', limit: String(waitedStreamsMax) } },
+        notice: (answer) => unloadNotice(model, answer),
+      },
+    };
   },
   traffic: (args) => {
     const model = args.next('MODEL');

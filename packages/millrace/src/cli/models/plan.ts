@@ -7,6 +7,8 @@ import type { ManagementCall } from './management-client.ts';
 
 /** The calls of a command and how to format their answers. The answers of several calls are members of one object. */
 export interface Plan {
+  /** Asked first; the notice tells what the calls will wait for. */
+  readonly first?: { readonly call: ManagementCall; notice(answer: JsonObject): string | undefined };
   readonly calls: Readonly<Record<string, ManagementCall>>;
   text(answers: Readonly<Record<string, JsonObject>>, paint: Paint): string;
 }

@@ -1,9 +1,9 @@
 /** What the arguments of `millrace stream` ask for. */
 import { randomUUID } from 'node:crypto';
-import { ConfigError, type ConfigProblem, type JsonObject, type JsonValue, parseJson } from '@millrace/protocol';
-import { namedValues, wholeNumber } from '../flag-readers.ts';
+import { ConfigError, type ConfigProblem, type JsonObject } from '@millrace/protocol';
+import { jsonObject, namedValues, wholeNumber } from '../flag-readers.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
-import { isObject, timeoutMsFrom, urlFrom } from '../server-call.ts';
+import { timeoutMsFrom, urlFrom } from '../server-call.ts';
 
 export interface StreamCommandPlan {
   /** `model`, `model:version` or `model@label`. */
@@ -69,19 +69,8 @@ export function streamCommandPlanFrom({ positionals, flags }: ParsedArguments): 
 
 /** `--parameters` and the flags for those of generators, which count more. */
 function parametersFrom(flags: FlagValues, problems: ConfigProblem[]): JsonObject {
-  const written = flags.takeText('parameters');
-  let value: JsonValue = {};
-  try {
-    if (written !== undefined) value = parseJson(new TextEncoder().encode(written));
-  } catch (error) {
-    problems.push({ source: '--parameters', message: `is not JSON: ${(error as Error).message}` });
-  }
-  if (!isObject(value)) {
-    problems.push({ source: '--parameters', message: `must be a JSON object, like '{"seed": 7}', not ${written}` });
-    value = {};
-  }
   return {
-    ...value,
+    ...jsonObject(flags, 'parameters', `'{"seed": 7}'`, problems),
     ...takeParameter(flags, 'seed', 'seed', 0, problems),
     ...takeParameter(flags, 'max-tokens', 'max_tokens', 1, problems),
     ...takeTemperature(flags, problems),

@@ -2,6 +2,8 @@ import type { TensorSpec } from '@millrace/protocol';
 
 export interface ModelTensors {
   readonly name: string;
+  /** Inputs that a request may leave out. */
+  readonly optionalInputs: ReadonlySet<string>;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
 }
@@ -12,10 +14,10 @@ export function modelTypesText(models: readonly ModelTensors[]): string {
   const lines = [
     '/** Made by `millrace types`; make it again when the models change. */',
     'export interface Models {',
-    ...sorted.flatMap(({ name, inputs, outputs }) => [
+    ...sorted.flatMap(({ name, optionalInputs, inputs, outputs }) => [
       `  readonly ${key(name)}: {`,
-      ...tensorLines('inputs', inputs),
-      ...tensorLines('outputs', outputs),
+      ...tensorLines('inputs', inputs, optionalInputs),
+      ...tensorLines('outputs', outputs, new Set()),
       '  };',
     ]),
     '}',
@@ -23,12 +25,13 @@ export function modelTypesText(models: readonly ModelTensors[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-function tensorLines(kind: string, tensors: readonly TensorSpec[]): readonly string[] {
+function tensorLines(kind: string, tensors: readonly TensorSpec[], optional: ReadonlySet<string>): readonly string[] {
   if (tensors.length === 0) return [`    readonly ${kind}: {};`];
   return [
     `    readonly ${kind}: {`,
     ...tensors.map(({ name, datatype, shape }) => {
-      return `      readonly ${key(name)}: { readonly datatype: '${datatype}'; readonly shape: readonly [${shape.join(', ')}] };`;
+      const mark = optional.has(name) ? '?' : '';
+      return `      readonly ${key(name)}${mark}: { readonly datatype: '${datatype}'; readonly shape: readonly [${shape.join(', ')}] };`;
     }),
     '    };',
   ];
