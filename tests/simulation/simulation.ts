@@ -91,7 +91,7 @@ class Simulation {
       limits: { ...keeper, budgetBytes, hasPins: weather.pinned > 0 },
       isIdle: (model) => referee.isIdle(model),
       takeServer: (model, isForAll) => referee.takeServer(model, isForAll),
-      hasOtherFiles: ({ view }) => this.#repository.changedAfter(Number(view.config.stamp)) !== undefined,
+      hasOtherFiles: ({ view }) => this.#repository.replacedAt(Number(view.config.stamp)) !== undefined,
       takeMade: (context) => this.#takeMade(context),
       onLost: (model) => this.#callReferee.noteLost(model),
       isEnsemble: ({ view }) => view.name.startsWith('ensemble'),
@@ -103,7 +103,8 @@ class Simulation {
     this.#lane = new SimulatedLane({ world, repository: this.#repository, referee: this.#laneReferee });
     this.#scheduler = new JudgedScheduler(world, inner, referee, {
       arrives: (model) => this.#libraryReferee.claimServing(model),
-      refused: (model, code) => this.#libraryReferee.claimLost(model, code),
+      refused: (model, code, request) => this.#libraryReferee.claimLost(model, code, request),
+      adds: (model, requestCount) => this.#libraryReferee.noteAdded(model, requestCount),
       removes: (model) => this.#libraryReferee.claimRemovable(model),
     });
   }

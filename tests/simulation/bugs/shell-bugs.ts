@@ -1,4 +1,5 @@
 /** Shells with one bug each, planted at a seam between two of its parts. */
+import { InferenceError } from '@millrace/protocol';
 import type { Deciders, ShellSeams } from '../shell.ts';
 
 type Runner = NonNullable<ReturnType<ShellSeams['runnerOf']>>;
@@ -60,6 +61,27 @@ function forgetsToWake(real: ShellSeams['fleetClock']): ShellSeams['fleetClock']
   return bentPart(real, { after: (delayMs, callback) => (delayMs > 0 ? () => {} : real.after(delayMs, callback)) });
 }
 
+/** Limits end a tenth too early. */
+function runsFast(real: ShellSeams['fleetClock']): ShellSeams['fleetClock'] {
+  return bentPart(real, {
+    now: () => real.now() * 1.1,
+    after: (delayMs, callback) => real.after(delayMs / 1.1, callback),
+  });
+}
+
+/** When a worker is replaced, models with other files are taken out of service, whether or not other workers have them. */
+function dropsChangedModels(real: ShellSeams['roster']): ShellSeams['roster'] {
+  return bentPart(real, {
+    isInUse: (model) => {
+      const check = model.source?.isUnchanged();
+      void check?.then((isUnchanged) => {
+        if (!isUnchanged) real.remove(model);
+      });
+      return real.isInUse(model);
+    },
+  });
+}
+
 function forgetsDemand(real: ShellSeams['demand']): ShellSeams['demand'] {
   let count = 0;
   return {
@@ -93,6 +115,21 @@ function trustsAnyFiles(real: ShellSeams['runnerOf']): ShellSeams['runnerOf'] {
 function losesPartsOfDeadlines(real: ShellSeams['inferPart']): ShellSeams['inferPart'] {
   return (request, signal, fit) =>
     real({ ...request, origin: { ...request.origin, deadlineAt: Number.POSITIVE_INFINITY } }, signal, fit);
+}
+
+/** A step that was not ready once is taken for one that never is again. */
+function givesUpSteps(real: ShellSeams['inferPart']): ShellSeams['inferPart'] {
+  const givenUp = new Set<string>();
+  return async (request, signal, fit) => {
+    const { model } = request.target;
+    if (givenUp.has(model)) throw new InferenceError('model-not-ready', `${model} was not ready before`);
+    try {
+      return await real(request, signal, fit);
+    } catch (error) {
+      if (error instanceof InferenceError && error.code === 'model-not-ready') givenUp.add(model);
+      throw error;
+    }
+  };
 }
 
 /** Keeps the cache of a version when another revision replaces it. */
@@ -143,10 +180,13 @@ export const shellBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string,
   ['a roster that calls retired models idle at once', { seams: { roster: endsBeforeIdle } }],
   ['a roster that never calls retired models idle', { seams: { roster: neverIdle } }],
   ['a fleet that is not woken for what is due later', { seams: { fleetClock: forgetsToWake } }],
+  ['a fleet whose clock runs fast', { seams: { fleetClock: runsFast } }],
+  ['a fleet that drops changed models that workers have in memory', { seams: { roster: dropsChangedModels } }],
   ['a library that forgets some requests that wait for a load', { seams: { demand: forgetsDemand } }],
   ['a library that does not see that files change', { seams: { source: seesNoChanges } }],
   ['a library that loads whatever files are there', { seams: { runnerOf: trustsAnyFiles } }],
   ['an ensemble whose steps lose the deadline of the caller', { seams: { inferPart: losesPartsOfDeadlines } }],
+  ['an ensemble that never asks a step again that was not ready', { seams: { inferPart: givesUpSteps } }],
   ['a cache that outlives the revision of its model', { seams: { runnerOf: keepsCaches } }],
   ['a sequence whose state survives its end', { seams: { runnerOf: continuesEndedSequences } }],
   ['a stream that loses the second answer', { seams: { workers: losesSecondAnswers } }],

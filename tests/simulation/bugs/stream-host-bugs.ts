@@ -1,4 +1,6 @@
 /** Stream hosts with one bug each, planted at a seam between the host and its surroundings. */
+import { InferenceError } from '@millrace/protocol';
+import { bentPin } from '../hosted/bent-pin.ts';
 import type { StreamHostParts } from '../hosted/host-process.ts';
 import type { Deciders, ShellSeams } from '../shell.ts';
 
@@ -38,6 +40,20 @@ function runsOnAnyRevision(real: Host): Host {
   };
 }
 
+/** A stream whose files were replaced is ended although its workers have the old ones in memory. */
+function givesChangedModelsUp(real: Host): Host {
+  return {
+    ...real,
+    inference: {
+      inferMany: async (request, signal, flow) => {
+        const isUnchanged = await request.target.pinnedTo?.source?.isUnchanged();
+        if (isUnchanged === false) throw new InferenceError('model-changed', 'the files of the model have changed');
+        return real.inference.inferMany(request, signal, flow);
+      },
+    },
+  };
+}
+
 /** A version that streams hold is let go of at once. */
 function holdsNoVersion(real: Host): Host {
   const { models } = real;
@@ -66,10 +82,10 @@ function neverLetsGo(real: Host): Host {
   return {
     ...real,
     models: {
-      pin: async (context, onRetired) => ({ ...(await models.pin(context, onRetired)), release }),
+      pin: async (context, onRetired) => bentPin(await models.pin(context, onRetired), { release }),
       pinAgain: async (model, version, onRetired) => {
         const pin = await models.pinAgain(model, version, onRetired);
-        return pin && { ...pin, release };
+        return pin && bentPin(pin, { release });
       },
       onServed: (...given) => models.onServed(...given),
     },
@@ -92,11 +108,11 @@ function trustsAnyFiles(real: Host): Host {
     models: {
       pin: async (context, onRetired) => {
         const pin = await models.pin(context, onRetired);
-        return { ...pin, digest: remembered(keyOf(pin), pin.digest) };
+        return bentPin(pin, { digest: remembered(keyOf(pin), pin.digest) });
       },
       pinAgain: async (model, version, onRetired) => {
         const pin = await models.pinAgain(model, version, onRetired);
-        return pin && { ...pin, digest: remembered(keyOf(pin), pin.digest) };
+        return pin && bentPin(pin, { digest: remembered(keyOf(pin), pin.digest) });
       },
       onServed: (...given) => models.onServed(...given),
     },
@@ -183,6 +199,7 @@ function bentGateway(real: ShellSeams['streamGateway'], bend: (link: Link) => Li
 export const streamHostBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string, Partial<Deciders>>([
   ['a stream host that takes entries for durable too early', { seams: { streamHost: saysDurableTooEarly } }],
   ['a stream host that runs steps on any revision', { seams: { streamHost: runsOnAnyRevision } }],
+  ['a stream host that gives up models whose files change', { seams: { streamHost: givesChangedModelsUp } }],
   ['a stream host that does not hold its versions', { seams: { streamHost: holdsNoVersion } }],
   ['a stream host that never lets go of a version', { seams: { streamHost: neverLetsGo } }],
   ['a stream host that trusts any files', { seams: { streamHost: trustsAnyFiles } }],

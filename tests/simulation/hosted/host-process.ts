@@ -18,6 +18,7 @@ import { defaultJournalBounds, type Journal, TableJournal } from '@millrace/stor
 import type { OpenedShell } from '../shell.ts';
 import type { SimulatedWorld } from '../world/simulated-world.ts';
 import type { StreamHostWeather } from '../world/stream-host-weather.ts';
+import { bentPin } from './bent-pin.ts';
 import type { DiskOfProcess } from './simulated-disk.ts';
 
 export type StreamHostParts = ConstructorParameters<typeof StreamHost>[0];
@@ -136,13 +137,12 @@ export class HostProcess {
   #watchedModels(models: StreamModels): StreamModels {
     const watched = <Pin extends StreamPin | undefined>(pin: Pin): Pin => {
       if (pin === undefined) return pin;
-      const held: StreamPin = {
-        ...pin,
+      const held: StreamPin = bentPin(pin, {
         release: () => {
           this.#pins.delete(held);
           pin.release();
         },
-      };
+      });
       this.#pins.add(held);
       if (this.#isDead) held.release();
       return held as Pin;

@@ -224,7 +224,7 @@ export class HostedStreams {
     });
     return (refusal) => {
       running.set(id, (running.get(id) ?? 0) - 1);
-      if (refusal !== undefined) stream.refused();
+      if (refusal !== undefined) stream.refused(refusal);
     };
   }
 

@@ -3,7 +3,7 @@
  * holds, and what its clients are sent. The undisturbed outputs are a function of the file of the model and the inputs.
  */
 import type { LinkFrame } from '@millrace/core';
-import type { InferenceError, StreamPayload } from '@millrace/protocol';
+import { InferenceError, type StreamPayload } from '@millrace/protocol';
 import type { InferRequest } from '@millrace/router';
 import { payloadCodec } from '@millrace/router/edges';
 import { decodeEntry, decodeOpening, type StreamLinkFrame } from '@millrace/router/internal';
@@ -74,8 +74,12 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #hasLostSeveral: boolean = false;
   /** Processes were replaced about the time when it expired: its log may be gone before one of them could write its end. */
   #mayHaveVanished: boolean = false;
-  /** A process has taken it over since it was opened. */
-  #isRestored: boolean = false;
+  /** When a process took it over last, since it was opened. */
+  #restoredAtMs = Number.NEGATIVE_INFINITY;
+  /** When a step of it was last refused because no worker had its model. */
+  #notReadyAtMs = Number.NEGATIVE_INFINITY;
+  /** Its files had been replaced when it was opened. */
+  #wasReplacedBefore: boolean = false;
 
   constructor({ plan, world, weather, repository, isUnserved }: JudgedStreamParts) {
     this.plan = plan;
@@ -98,6 +102,10 @@ export class JudgedStream implements StreamScript, LogWatcher {
 
   get hasExpired(): boolean {
     return this.#wallMs >= this.#expiresAtMs - timerMs;
+  }
+
+  get #isRestored(): boolean {
+    return this.#restoredAtMs > Number.NEGATIVE_INFINITY;
   }
 
   get stepsMax(): number {
@@ -158,7 +166,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
         return this.#isRestored || isUnserved || nowMs >= changedAtMs + drainMsMax - timerMs;
       }
       case 'model-changed':
-        return (this.#isRestored || this.#wasRefused) && this.#changedAtMs !== undefined;
+        return this.#mayFindOtherFiles;
       case 'journal-full':
         return this.#weather.logEntriesMax < Number.POSITIVE_INFINITY;
       case 'stream-expired':
@@ -197,7 +205,7 @@ export class JudgedStream implements StreamScript, LogWatcher {
       const isSame = known === undefined || Buffer.compare(known, bytes) === 0;
       claim(isSame, `entry ${first + index} of ${this.plan.id} is not what was durable`);
     }
-    this.#isRestored ||= last > 0;
+    if (last > 0) this.#restoredAtMs = this.#world.nowMs;
     this.durable(entries.slice(Math.max(0, lastNumber + 1 - first)), last);
   }
 
@@ -232,8 +240,9 @@ export class JudgedStream implements StreamScript, LogWatcher {
   }
 
   /** A step of it was refused: it is asked again, or the stream ends. */
-  refused(): void {
+  refused(error: unknown): void {
     this.#refusedAtMs = this.#world.nowMs;
+    if (error instanceof InferenceError && error.code === 'model-not-ready') this.#notReadyAtMs = this.#world.nowMs;
   }
 
   linked(host: object): void {
@@ -341,9 +350,18 @@ export class JudgedStream implements StreamScript, LogWatcher {
     return isShort || livedUntilMs < this.#refusedAtMs + refusalMsMax || nowMs < calmAtMs + quietMs;
   }
 
-  /** A step of it was refused: its model may have been loaded again. */
-  get #wasRefused(): boolean {
-    return this.#refusedAtMs !== Number.NEGATIVE_INFINITY;
+  /**
+   * Its files are compared when a process takes it over, and when no worker has its model: they had been replaced by then. Files that
+   * were replaced before they could be compared for the first time equal no others.
+   */
+  get #mayFindOtherFiles(): boolean {
+    const comparedAtMs = Math.max(
+      this.#restoredAtMs + this.#weather.digestMsMax,
+      this.#notReadyAtMs + this.#repository.checkMsMax,
+    );
+    if (this.#wasReplacedBefore) return comparedAtMs > Number.NEGATIVE_INFINITY;
+    const replacedAtMs = this.#stamp === undefined ? undefined : this.#repository.replacedAt(this.#stamp);
+    return replacedAtMs !== undefined && replacedAtMs <= comparedAtMs;
   }
 
   get #wallMs(): number {
@@ -367,7 +385,8 @@ export class JudgedStream implements StreamScript, LogWatcher {
     const { model, version, modelDigest, principal } = decodeOpening(payload);
     claim(principal === this.plan.caller.principal, `${this.plan.id} belongs to ${principal}`);
     claim(model === this.plan.model.name, `${this.plan.id} is opened on ${model}`);
-    this.#stamp = modelDigest === 'replaced' ? undefined : Number(modelDigest);
+    this.#wasReplacedBefore = modelDigest === 'replaced';
+    this.#stamp = this.#wasReplacedBefore ? undefined : Number(modelDigest);
     this.#openedAtMs = this.#world.nowMs;
     this.#version = version;
     this.#expiresAtMs = expiresAt;

@@ -155,9 +155,15 @@ export class CallReferee {
     return stamp;
   }
 
-  /** Calls that were accepted by that revision may be refused, also where another one serves by now. */
+  /**
+   * The last worker of the model is lost. Calls that wait for it may be refused, also where another revision serves by now; so may
+   * those of ensembles that have it for a step. A router that drains does not take such an ensemble out of service any more.
+   */
   noteLost(model: string): void {
-    for (const record of this.#open.values()) if (record.call.model.name === model) record.wasUnserved = true;
+    for (const record of this.#open.values()) {
+      const { name, steps } = record.call.model;
+      if (name === model || steps.includes(model)) record.wasUnserved = true;
+    }
   }
 
   refused(id: number, { code, message }: InferenceError): void {
@@ -168,12 +174,8 @@ export class CallReferee {
     claim(code in errorCatalogue && code !== 'internal', `${said}, which is no reason`);
     // A step is refused for what became of those before it.
     const isLater = call.step?.isStart === false;
-    const isLost = this.#library.hasLost(call.model.name);
-    // A step that waited for a slot while its model lost all workers is told that the model is unknown.
-    const isGone = wasUnavailable || (isLost && call.step !== undefined);
-    if (code === 'unknown-model') claim(isLater || isGone, `${said}, but was to be had all the time`);
-    const isUnserved = wasUnserved || isLost;
-    if (code === 'model-not-ready') claim(isLater || isUnserved, `${said}, but was served all the time`);
+    if (code === 'unknown-model') claim(isLater || wasUnavailable, `${said}, but was to be had all the time`);
+    if (code === 'model-not-ready') claim(isLater || wasUnserved, `${said}, but was served all the time`);
     const isCancelled = cancelled?.reason === code || isLater;
     if (code === 'cancelled') claim(isCancelled, `${said}, but nobody cancelled it`);
     if (code === 'draining') claim(isEnding, `${said}, but nobody ended the router`);

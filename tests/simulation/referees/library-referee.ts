@@ -78,7 +78,8 @@ export class LibraryReferee {
   readonly #waiters = new Map<WaiterId, WaiterRecord>();
   /** Models whose workers could not be kept alive, or whose steps are missing. */
   readonly #unservable = new Set<ServedModel>();
-  readonly #everUnservable = new Set<ModelKey>();
+  /** Models that lost their last worker: the last request that may be refused for it, Infinity until a worker serves them again. */
+  readonly #losses = new Map<ModelKey, number>();
   /** Revisions of which a worker has loaded a model since their load began. */
   readonly #loadable = new Set<RevisionId>();
   /** What the workers of a revision held when they were last heard of. */
@@ -117,14 +118,19 @@ export class LibraryReferee {
     const isIrreplaceable = revision.models.some((model) => model.key === key && this.#parts.hasOtherFiles(model));
     const worker = this.#parts.takeServer(key, isIrreplaceable);
     claim(worker === undefined, `${key} is taken out of service while worker ${worker} serves it`);
-    this.#everUnservable.add(key);
-    for (const { view } of revision.models) this.#parts.onLost(view.name);
+    this.#losses.set(key, Number.POSITIVE_INFINITY);
+    for (const model of revision.models) if (model.key === key) this.#parts.onLost(model.view.name);
+  }
+
+  /** Workers serve the model, for the first time or again; `requestCount` requests came before. */
+  noteAdded(key: ModelKey, requestCount: number): void {
+    if (this.#isLost(key)) this.#losses.set(key, requestCount);
   }
 
   /** A request for the model that had been accepted is refused. Only dead workers are an excuse for losing the model. */
-  claimLost(key: ModelKey, code: string): void {
-    const isExcused = code !== 'model-not-ready' || this.#everUnservable.has(key) || this.#isEnding;
-    claim(isExcused, `a request was accepted by ${key} and lost with it`);
+  claimLost(key: ModelKey, code: string, request: number): void {
+    const isExcused = code !== 'model-not-ready' || request <= (this.#losses.get(key) ?? 0) || this.#isEnding;
+    claim(isExcused, `request ${request} was accepted by ${key} and lost with it`);
   }
 
   judge(event: KeeperEvent, actions: readonly KeeperAction[], nowMs: number): void {
@@ -171,14 +177,9 @@ export class LibraryReferee {
     });
   }
 
-  /** No worker could run a revision of the model at some time, so that what waited for it was refused. */
-  hasLost(name: string): boolean {
-    return [...this.#everUnservable].some((key) => key.startsWith(`${name}:`));
-  }
-
   /** A revision of the model was out of memory when it was replaced, so that nobody could wait for its streams. */
   wasReplacedUnserved(name: string): boolean {
-    return this.#replacedUnserved.has(name) || this.hasLost(name);
+    return this.#replacedUnserved.has(name);
   }
 
   /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
@@ -270,8 +271,13 @@ export class LibraryReferee {
   }
 
   #noteReplaced({ latest, serving }: ContextRecord): void {
-    if (latest === serving) return;
-    for (const { view } of latest?.models ?? []) this.#replacedUnserved.add(view.name);
+    for (const { key, view } of latest?.models ?? []) {
+      if (latest !== serving || this.#isLost(key)) this.#replacedUnserved.add(view.name);
+    }
+  }
+
+  #isLost(key: ModelKey): boolean {
+    return this.#losses.get(key) === Number.POSITIVE_INFINITY;
   }
 
   #account(revision: RevisionRecord, bytes: number): void {

@@ -32,6 +32,8 @@ export class SimulatedRepository implements RepositorySource {
   readonly #changes: { readonly model: WorldModel; readonly atMs: number }[] = [];
   /** By stamp: how many changes there were when its file was written. */
   readonly #changesBefore = new Map<number, number>();
+  /** By stamp: when the file was written anew or removed. */
+  readonly #replacedAtMs = new Map<number, number>();
 
   /** How long it takes to compare the files of a version; in most worlds no time. */
   readonly checkMsMax: number;
@@ -120,6 +122,11 @@ export class SimulatedRepository implements RepositorySource {
     return later.find((change) => isOfRevision(change.model))?.atMs;
   }
 
+  /** When this file itself was written anew or removed; undefined: it is still there. */
+  replacedAt(stamp: number): number | undefined {
+    return this.#replacedAtMs.get(stamp);
+  }
+
   /** What should be served now. */
   present(): readonly VersionFile[] {
     return [...this.#folders.values()].flatMap(({ files }) => [...files.values()]);
@@ -140,6 +147,7 @@ export class SimulatedRepository implements RepositorySource {
     const folder = this.#folders.get(name);
     if (folder === undefined) return;
     this.#folders.delete(name);
+    for (const file of folder.files.values()) this.#noteReplaced(file);
     this.#report(folder.model);
   }
 
@@ -150,6 +158,7 @@ export class SimulatedRepository implements RepositorySource {
     if (folder === undefined) return;
     const version = `${random.integer(1, folder.model.versionsMax)}`;
     const isRemoved = folder.files.size > 1 && folder.files.has(version) && random.chance(0.3);
+    this.#noteReplaced(folder.files.get(version));
     if (isRemoved) folder.files.delete(version);
     else this.#write(folder, version);
     this.#report(folder.model);
@@ -190,6 +199,10 @@ export class SimulatedRepository implements RepositorySource {
     // The change that writes it is reported afterwards.
     this.#changesBefore.set(file.stamp, this.#changes.length + 1);
     folder.files.set(version, file);
+  }
+
+  #noteReplaced(file: VersionFile | undefined): void {
+    if (file !== undefined) this.#replacedAtMs.set(file.stamp, this.#world.timeline.nowMs);
   }
 
   /** The first takes requests of all priorities. */

@@ -30,8 +30,10 @@ export interface SchedulerWitness {
   /** A request is put into the queue of a model. */
   arrives(model: ModelKey): void;
   /** A request that had been put there is refused. */
-  refused(model: ModelKey, code: ErrorCode): void;
+  refused(model: ModelKey, code: ErrorCode, request: number): void;
   removes(model: ModelKey): void;
+  /** It has had so many requests before. */
+  adds(model: ModelKey, requestCount: number): void;
 }
 
 export class JudgedScheduler implements DrivenScheduler {
@@ -66,6 +68,7 @@ export class JudgedScheduler implements DrivenScheduler {
     this.eventCount += 1;
     world.count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
     if (event.kind === 'model-removed') world.judge(() => this.#witness.removes(event.model));
+    if (event.kind === 'model-added') world.judge(() => this.#witness.adds(event.model, this.#requestCount));
     const told = this.#numberedEvent(event);
     world.line(() => formatEvent(told));
     this.#inner.handle(event, nowMs);
@@ -121,7 +124,8 @@ export class JudgedScheduler implements DrivenScheduler {
   #noteRefusal(action: SchedulerAction): void {
     if (action.kind !== 'refuse') return;
     const request = [...this.#numbers.values()].find(({ number }) => number === action.request);
-    if (request !== undefined) this.#world.judge(() => this.#witness.refused(request.model, action.code));
+    if (request !== undefined)
+      this.#world.judge(() => this.#witness.refused(request.model, action.code, request.number));
   }
 
   #numberedEvent(event: SchedulerEvent): SchedulerEvent {

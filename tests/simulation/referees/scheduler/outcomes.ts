@@ -39,7 +39,7 @@ export function admissionCode(
   const { limits } = ledger;
   if (ledger.isDraining) return 'draining';
   const model = ledger.models.get(key);
-  if (model === undefined) return 'unknown-model';
+  if (model === undefined) return 'model-not-ready';
   if (model.isRemoved || model.isRetired) return 'model-not-ready';
   if (rows > model.policy.rowsMax) return 'request-too-large';
   if (bytes > model.policy.queueBytesMax || bytes > limits.waitingBytesMax) return 'request-too-large';
