@@ -1,4 +1,4 @@
-/** A server that takes part: how it is started, pinned to core 0, and where it listens. */
+/** A server that takes part: how it is started, pinned to its cores, and where it listens. */
 import type { ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { firstMatch, startPinned, stopped } from './pinned-process.ts';
@@ -10,6 +10,8 @@ export interface Contestant {
   readonly command: readonly string[];
   /** Matches the output once the server can answer; its first group is the port, its second that of the metrics, if any. */
   readonly listening: RegExp;
+  /** As `taskset` takes them; core 0 unless given. */
+  readonly cores?: string | undefined;
 }
 
 export interface RunningContestant {
@@ -52,8 +54,8 @@ export function benchServer(
 export async function startContestants(contestants: readonly Contestant[]): Promise<readonly RunningContestant[]> {
   const running: RunningContestant[] = [];
   try {
-    for (const { name, command, listening } of contestants) {
-      const child = startPinned(0, process.execPath, command);
+    for (const { name, command, listening, cores = '0' } of contestants) {
+      const child = startPinned(cores, process.execPath, command);
       const [, port, metricsPort] = await firstMatch(child, listening);
       running.push({ name, child, port: Number(port), metricsPort: Number(metricsPort) });
     }

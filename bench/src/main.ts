@@ -1,9 +1,13 @@
-/** `npm run bench [-- NAME… --repetitions N --seconds S]`: runs scenarios, prints ratios, writes bench/results. */
+/**
+ * `npm run bench [-- NAME… --repetitions N --seconds S]`: runs scenarios, prints ratios, writes bench/results. `quick` and
+ * `history` in place of names: the work tree against the commit before it.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { drawHistory, runQuick } from './history/quick.ts';
 import { pinning } from './pinned-process.ts';
 import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
 import type { ReportTable, Sample, Scenario } from './scenario.ts';
@@ -62,6 +66,13 @@ const scenarios: readonly Scenario[] = [
   wireAttacksScenario,
   attacksScenario,
 ];
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+if (process.argv[2] === 'quick') process.exit(await runQuick(root, process.argv.slice(3)));
+if (process.argv[2] === 'history') {
+  drawHistory(root);
+  process.exit(0);
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -8,7 +8,8 @@ export const canPin =
 export const pinning = canPin ? 'server on core 0, load on core 1' : 'not pinned';
 
 export function startPinned(
-  core: number,
+  /** One core, or several as `taskset` takes them. */
+  cores: number | string,
   command: string,
   commandArguments: readonly string[],
   input: 'ignore' | 'pipe' = 'ignore',
@@ -16,8 +17,8 @@ export function startPinned(
   const stdio: ['ignore' | 'pipe', 'pipe', 'inherit'] = [input, 'pipe', 'inherit'];
   // Other servers use the engine too, and its telemetry would be measured with them.
   const options = { stdio, env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } };
-  return canPin && core < availableParallelism()
-    ? spawn('taskset', ['-c', String(core), command, ...commandArguments], options)
+  return canPin && (typeof cores === 'string' || cores < availableParallelism())
+    ? spawn('taskset', ['-c', String(cores), command, ...commandArguments], options)
     : spawn(command, commandArguments, options);
 }
 

@@ -11,6 +11,8 @@ import { isNearly } from '../nearly.ts';
 export interface Cell {
   readonly name: string;
   readonly modelPath: string;
+  /** Cores of the server, as `taskset` takes them; core 0 unless given. The load has core 1. */
+  readonly cores?: string;
   /** Writes what the load reads into a folder of its own. */
   prepare(folder: string): Promise<PreparedCell>;
 }
@@ -37,14 +39,40 @@ const image: Work = {
   data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => Math.sin(index)),
 };
 
+const numbers: Work = {
+  modelPath: fileURLToPath(new URL('../../../tests/models/identity_fp32/1/model.onnx', import.meta.url)),
+  input: 'INPUT0',
+  shape: [1, 16],
+  data: Float32Array.from({ length: 16 }, (_, index) => Math.fround(Math.sin(index))),
+};
+
 export const cells: readonly Cell[] = [
   grpcCell('grpc-8x8', mlp, 8, 8),
   restCell('rest-binary-64', mlp, 64),
+  restCell('rest-json-64', numbers, 64, 'json'),
+  healthCell('health-64', 64, 1),
+  healthCell('health-pipelined', 16, 8),
   restCell('image-600k', image, 8),
   grpcCell('grpc-image-600k', image, 8, 1),
   restCell('one-caller-image', image, 1),
   grpcCell('one-caller', mlp, 1, 1),
+  restCell('one-caller-rest', mlp, 1),
+  { ...grpcCell('one-caller-two-cores', mlp, 1, 1), cores: '0,1' },
 ];
+
+/** A request that the front end answers alone. */
+function healthCell(name: string, connections: number, pipelined: number): Cell {
+  return {
+    name,
+    modelPath: mlp.modelPath,
+    prepare: async (folder) => {
+      const requestPath = join(folder, `${name}-request`);
+      writeFileSync(requestPath, 'GET /v2/health/ready HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+      const loadArguments = ['--connections', String(connections), '--pipelined', String(pipelined)];
+      return { loadArguments: [...loadArguments, '--request', requestPath] };
+    },
+  };
+}
 
 function grpcCell(name: string, work: Work, connections: number, streams: number): Cell {
   return {
@@ -70,17 +98,20 @@ function grpcCell(name: string, work: Work, connections: number, streams: number
   };
 }
 
-function restCell(name: string, work: Work, connections: number): Cell {
+function restCell(name: string, work: Work, connections: number, form: 'binary' | 'json' = 'binary'): Cell {
   return {
     name,
     modelPath: work.modelPath,
     prepare: async (folder) => {
       const expected = await expectedOutput(work.modelPath, work.input, work.shape, work.data);
       const [requestPath, expectPath] = [join(folder, `${name}-request`), join(folder, `${name}-expected`)];
-      writeFileSync(requestPath, wholeRequest(work, expected.name));
+      writeFileSync(requestPath, form === 'json' ? jsonRequest(work) : wholeRequest(work, expected.name));
       writeFileSync(expectPath, new Uint8Array(expected.data.buffer));
       return {
-        loadArguments: ['--connections', String(connections), '--request', requestPath, '--expect', expectPath],
+        loadArguments: [
+          ...['--connections', String(connections), '--request', requestPath, '--expect', expectPath],
+          ...(form === 'json' ? ['--json'] : []),
+        ],
       };
     },
   };
@@ -99,4 +130,15 @@ function wholeRequest({ input, shape, data }: Work, output: string): Uint8Array 
     `content-length: ${json.length + data.byteLength}`,
   ];
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`), new Uint8Array(data.buffer)]);
+}
+
+function jsonRequest({ input, shape, data }: Work): string {
+  const body = JSON.stringify({ inputs: [{ name: input, datatype: 'FP32', shape, data: Array.from(data) }] });
+  const head = [
+    'POST /v2/models/model/infer HTTP/1.1',
+    'host: 127.0.0.1',
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
 }

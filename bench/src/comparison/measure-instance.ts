@@ -95,7 +95,7 @@ async function measureSlice(
   sliceMs: number,
 ): Promise<MeasuredSlice> {
   const begin = readTimes(load, server, waiting);
-  const { answered, seconds } = await load.run(server.port, sliceMs);
+  const { answered, seconds, p50Ms } = await load.run(server.port, sliceMs);
   const end = readTimes(load, server, waiting);
   const wallMs = end.at - begin.at;
   const [used, usedWaiting, usedLoad] = [
@@ -118,6 +118,7 @@ async function measureSlice(
     answered,
     requestsPerSecond: answered / seconds,
     serverMicros: (used.ms * 1000) / answered,
+    p50Ms,
     waitingShare: usedWaiting.ms / wallMs,
     disturbance,
   };

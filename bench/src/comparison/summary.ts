@@ -10,8 +10,15 @@ export function summaryOf(name: string, verdict: ComparisonVerdict, instances: r
     `${name}: ${outcomeText}`,
     `  server µs a request ${microsBefore.toFixed(1)} → ${microsAfter.toFixed(1)}, ${ratioText(microsRatio, verdict.microsInterval)}, in total ${microsTotalRatio.toFixed(3)}`,
     `  throughput ${ratioText(rateRatio, verdict.rateInterval)}`,
+    ...p50Lines(verdict),
     `  ${countsText(instances)}`,
   ].join('\n');
+}
+
+function p50Lines({ p50 }: ComparisonVerdict): readonly string[] {
+  if (p50 === undefined) return [];
+  const [before, after] = [p50.beforeMs, p50.afterMs].map((ms) => (ms * 1000).toFixed(0));
+  return [`  p50 ${before} → ${after} µs, ${p50.ratio.toFixed(3)}`];
 }
 
 function ratioText(ratio: number, interval: readonly number[]): string {

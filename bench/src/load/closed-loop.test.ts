@@ -41,6 +41,31 @@ test('slices share their connections, and each counts its own answers', async ()
   expect(connectionCount).toBe(3);
 });
 
+test('one caller has a median time, several have none', async () => {
+  const port = await serving(() => 'right');
+  const measured = async (connections: number) => {
+    const loop = new HttpLoop(port, { connections, request, isRight: () => true });
+    const counts = await loop.run(5);
+    loop.close();
+    return counts;
+  };
+  expect((await measured(1)).p50Ms).toBeGreaterThan(0);
+  expect(await measured(2)).not.toHaveProperty('p50Ms');
+});
+
+test('pipelined requests are sent together, and their answers are counted one by one', async () => {
+  let asked = 0;
+  const port = await serving(() => `${asked++}`);
+  const answers: string[] = [];
+  const isRight = (body: Buffer): boolean => answers.push(body.toString()) > 0;
+  const loop = new HttpLoop(port, { connections: 1, request, pipelined: 4, isRight });
+  const counts = await loop.run(1);
+  loop.close();
+  expect(counts.answered).toBe(asked);
+  expect(asked % 4).toBe(0);
+  expect(answers.slice(0, 4)).toEqual(['0', '1', '2', '3']);
+});
+
 test('a connection that the server closes between slices fails the next one', async () => {
   const port = await serving(() => 'right');
   const loop = new HttpLoop(port, { connections: 1, request, isRight: () => true });

@@ -1,11 +1,14 @@
 /** Connections to one server that repeat one request: every answer is followed by the next request until the slice is over. */
 import type { Socket } from 'node:net';
+import { median } from '../statistics.ts';
 
 export interface SliceCounts {
   readonly answered: number;
   readonly wrong: number;
   /** From the first request to the last answer. */
   readonly seconds: number;
+  /** Median time from a request to its answer; only where one request was in flight at a time. */
+  readonly p50Ms?: number;
 }
 
 /** A protocol sends in `sendFirst`, reports each request and answer, and sends again while `onAnswer` says so. */
@@ -17,6 +20,9 @@ export abstract class ClosedLoop {
   #inFlight = 0;
   #answered = 0;
   #wrong = 0;
+  #sentAt = 0;
+  #isAlone: boolean = true;
+  #latenciesMs: number[] = [];
 
   /** Sends requests for this long, then waits for the answers still in flight. Connections stay open for the next slice. */
   run(ms: number): Promise<SliceCounts> {
@@ -27,6 +33,8 @@ export abstract class ClosedLoop {
       this.#end = this.#begin + ms;
       this.#answered = 0;
       this.#wrong = 0;
+      this.#isAlone = true;
+      this.#latenciesMs = [];
       this.sendFirst();
     });
   }
@@ -37,6 +45,8 @@ export abstract class ClosedLoop {
 
   protected onSent(): void {
     this.#inFlight += 1;
+    if (this.#inFlight > 1) this.#isAlone = false;
+    else if (this.#isAlone) this.#sentAt = performance.now();
   }
 
   /** Whether the next request is to be sent. */
@@ -45,10 +55,15 @@ export abstract class ClosedLoop {
     this.#inFlight -= 1;
     this.#answered += 1;
     if (!isRight) this.#wrong += 1;
+    if (this.#isAlone) this.#latenciesMs.push(now - this.#sentAt);
     if (now < this.#end) return true;
-    if (this.#inFlight === 0)
-      this.#settle?.resolve({ answered: this.#answered, wrong: this.#wrong, seconds: (now - this.#begin) / 1000 });
+    if (this.#inFlight === 0) this.#settle?.resolve(this.#counts((now - this.#begin) / 1000));
     return false;
+  }
+
+  #counts(seconds: number): SliceCounts {
+    const counts = { answered: this.#answered, wrong: this.#wrong, seconds };
+    return this.#isAlone ? { ...counts, p50Ms: median(this.#latenciesMs) } : counts;
   }
 
   /** A connection that ends fails this slice, or the next one. */

@@ -52,10 +52,12 @@ export class IdleSocket {
 
   #takeFrame(): boolean {
     const bytes = this.#held;
-    if (bytes.length < 4) return false;
+    // A ping of the server has no more than these two: one that is not answered has it close the connection.
+    if (bytes.length < 2) return false;
     const short = (bytes[1] as number) & 127;
     // Nothing that an idle stream is sent is longer than 64 KiB.
     const start = short === 126 ? 4 : 2;
+    if (bytes.length < start) return false;
     const length = short === 126 ? bytes.readUInt16BE(2) : short;
     if (bytes.length < start + length) return false;
     const payload = bytes.subarray(start, start + length);

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import type { ClosedLoop } from './closed-loop.ts';
-import { endsInFloats } from './expected-body.ts';
+import { endsInFloats, holdsOutput } from './expected-body.ts';
 import { GrpcLoop } from './grpc-loop.ts';
 import { HttpLoop } from './http-loop.ts';
 
@@ -18,9 +18,13 @@ const { values } = parseArgs({
     streams: { type: 'string' },
     path: { type: 'string' },
     body: { type: 'string' },
-    /** REST: a file with the whole request, and one with the float32s that every answer must end in. */
+    /** REST: a file with the whole request, and one with the float32s that every answer must end in; without it the status counts. */
     request: { type: 'string' },
     expect: { type: 'string' },
+    /** Answers are JSON: the first of each connection and then one in 64 is compared. */
+    json: { type: 'boolean', default: false },
+    /** Requests in one write of a connection. */
+    pipelined: { type: 'string', default: '1' },
   },
 });
 const connections = Number(values.connections);
@@ -33,10 +37,21 @@ function grpcLoops(): (port: number) => ClosedLoop {
 }
 
 function httpLoops(requestPath: string): (port: number) => ClosedLoop {
-  const expected = readFileSync(values.expect ?? '');
-  const isRight = (body: Buffer): boolean => endsInFloats(body, expected);
-  const work = { connections, request: readFileSync(requestPath), isRight };
+  const work = {
+    connections,
+    request: readFileSync(requestPath),
+    pipelined: Number(values.pipelined),
+    isRight: answerCheck(values.expect),
+  };
   return (port) => new HttpLoop(port, work);
+}
+
+function answerCheck(expectPath: string | undefined): (body: Buffer, count: number) => boolean {
+  if (expectPath === undefined) return () => true;
+  const expected = readFileSync(expectPath);
+  return values.json
+    ? (body, count) => count % 64 !== 0 || holdsOutput(body, expected)
+    : (body) => endsInFloats(body, expected);
 }
 
 const loops = new Map<number, ClosedLoop>();

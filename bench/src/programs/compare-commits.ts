@@ -3,16 +3,16 @@
  * short slices between a server of each, pair by pair, for several fresh instances; more are measured while the intervals are
  * too wide to tell. Exit status 0: no slower; 1: slower; 2: not run; 3: cannot tell.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cell, cells, type PreparedCell } from '../comparison/cells.ts';
+import { contestantsFor, isBuiltCheckout } from '../comparison/checkouts.ts';
 import { type InstanceResult, measureInstance, type Side } from '../comparison/measure-instance.ts';
 import { profileBoth } from '../comparison/profile-both.ts';
 import { summaryOf } from '../comparison/summary.ts';
 import { type ComparisonOutcome, type ComparisonVerdict, comparisonVerdictOn } from '../comparison/verdict.ts';
-import { type Contestant, millraceServing } from '../contestant.ts';
 import { pinning } from '../pinned-process.ts';
 
 const { values } = parseArgs({
@@ -48,8 +48,7 @@ function numberOf(flag: 'instances' | 'slices' | 'minutes-max' | 'slice-ms' | 'w
 
 function checkoutOf(flag: Side): string {
   const checkout = resolve(values[flag] ?? '');
-  const isBuilt = ['bin/millrace.js', 'dist'].every((path) => existsSync(join(checkout, 'packages/millrace', path)));
-  if (values[flag] !== undefined && isBuilt) return checkout;
+  if (values[flag] !== undefined && isBuiltCheckout(checkout)) return checkout;
   fail(`--${flag} must be a checkout of this repository that is built (npm ci && npx tsc -b): ${checkout}`);
 }
 
@@ -66,12 +65,6 @@ const unknown = (values.cell ?? []).filter((wanted) => !cells.some(({ name }) =>
 if (unknown.length > 0) fail(`no load ${unknown.join(', ')}; there are ${cells.map(({ name }) => name).join(', ')}`);
 if (process.platform !== 'linux') fail('the processor time of a server is known on Linux only');
 
-function contestantsFor({ modelPath }: Cell): Readonly<Record<Side, Contestant>> {
-  const serving = (side: Side): Contestant =>
-    millraceServing(modelPath, 'local', join(checkouts[side], 'packages/millrace/bin/millrace.js'));
-  return { before: serving('before'), after: serving('after') };
-}
-
 async function compare(cell: Cell, load: PreparedCell): Promise<ComparisonOutcome> {
   const began = performance.now();
   const results: InstanceResult[] = [];
@@ -81,7 +74,7 @@ async function compare(cell: Cell, load: PreparedCell): Promise<ComparisonOutcom
     // The verdict is checked only after a whole step: checking it after every instance would stop by chance at one that fits.
     for (let count = 0; count < instancesStep && isTimeLeft; count++) {
       const isAfterFirst = results.length % 2 === 1;
-      results.push(await measureInstance(contestantsFor(cell), load, { ...plan, isAfterFirst }));
+      results.push(await measureInstance(contestantsFor(cell, checkouts), load, { ...plan, isAfterFirst }));
       const nextEndMs = (performance.now() - began) * (1 + 1 / results.length);
       isTimeLeft = results.length < instancesStep || nextEndMs <= cellMsMax;
     }
@@ -103,7 +96,9 @@ try {
     const load = await cell.prepare(folder);
     if (values.profile === undefined) outcomes.push(await compare(cell, load));
     else
-      console.log(await profileBoth(contestantsFor(cell), checkouts, cell.name, load, plan, resolve(values.profile)));
+      console.log(
+        await profileBoth(contestantsFor(cell, checkouts), checkouts, cell.name, load, plan, resolve(values.profile)),
+      );
   }
 } finally {
   rmSync(folder, { recursive: true });
