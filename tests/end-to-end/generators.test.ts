@@ -180,6 +180,29 @@ function killWorker(): void {
   process.kill(server.workerPids('story:1').at(-1) as number, 'SIGKILL');
 }
 
+test('wrong parameters are refused when a stream is opened', async () => {
+  const client = await StreamSocketClient.connect(server.url, {});
+  clients.push(client);
+  client.send({ open: { context: 'story', parameters: { max_tokens: 8, temprature: 1 } } });
+  expect(await client.closed).toMatchObject({
+    code: 4001,
+    reason: expect.stringMatching(/^invalid-request: parameters: unknown name 'temprature' \(did you mean temperature/),
+  });
+  expect(client.all('opened')).toEqual([]);
+});
+
+test('generate names a field that is no input, and the input that is missing', async () => {
+  const body = JSON.stringify({ text: prompt, max_tokens: 4 });
+  const answer = await fetch(`${server.url}/v2/models/story/generate`, { method: 'POST', body });
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    {
+      error:
+        "the body has no field 'text_input', which model 'story' needs as input; 'text', 'max_tokens' are no inputs of it",
+    },
+  ]);
+});
+
 let undisturbed: readonly Record<string, unknown>[];
 
 test('a durable stream gets one output a token', async () => {

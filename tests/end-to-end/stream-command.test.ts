@@ -199,7 +199,7 @@ test('what cannot be streamed is said in one line, with exit code 1 or 2', async
   const misspelt = await run(['story', 'hello', '--parameters', '{"temprature":1}']).ended;
   expect([misspelt.code, misspelt.stderr]).toEqual([
     1,
-    expect.stringMatching(/ended as failed.*did you mean temperature/),
+    expect.stringMatching(/cannot go on: invalid-request:.*did you mean temperature/),
   ]);
   const wrong = await run(['story', 'hello', '--real-time', '--resume-after', '3', '--parameters', '[]']).ended;
   expect(wrong.code).toBe(2);

@@ -1,7 +1,7 @@
 /** The probes of stateful models and generators on the real engine: one that company changes runs alone, one that is random is shown as such. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ModelRepository, type OnnxNode, onnxModelFrom, smallDecoder } from '@millrace/worker/testing';
+import { letterTokenizer, ModelRepository, type OnnxNode, onnxModelFrom, smallDecoder } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { runningTotal, valueInput, writeRunningTotal } from '../support/running-total.ts';
@@ -43,7 +43,7 @@ writeModel('noise', { operator: 'RandomNormalLike', inputs: ['value'], outputs: 
 models.copy(join(repositoryRoot, 'models/storyteller'));
 models
   .write('noisy_text/1/model.onnx', smallDecoder('noisy'))
-  .write('noisy_text/1/tokenizer.json', readFileSync(join(repositoryRoot, 'models/storyteller/1/tokenizer.json')));
+  .write('noisy_text/1/tokenizer.json', letterTokenizer('ab'));
 
 let server: ServerProcess;
 const clients: StreamSocketClient[] = [];

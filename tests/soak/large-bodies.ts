@@ -81,6 +81,7 @@ const grpcUrl = await addressOf('grpcUrl', () => text);
 const problems: string[] = [];
 let first: Measured | undefined;
 let last: Measured | undefined;
+const settled: number[] = [];
 for (let round = 0; round < rounds; round++) {
   const report = await loadLargeBodies(
     { url, grpcUrl, model: 'identity_uint8' },
@@ -88,9 +89,23 @@ for (let round = 0; round < rounds; round++) {
   );
   problems.push(...report.wrong);
   last = await measure();
+  if (first !== undefined) settled.push(last.rss);
   first ??= last;
   console.log(JSON.stringify({ round, answered: report.answered, died: report.died, ...last }));
 }
+
+/** How fast memory grows after the first round, as the line of least squares through what was measured. */
+function growthPerRound(): number {
+  const middle = (settled.length - 1) / 2;
+  let [covariance, variance] = [0, 0];
+  for (const [round, rss] of settled.entries()) {
+    covariance += (round - middle) * rss;
+    variance += (round - middle) ** 2;
+  }
+  return covariance / variance;
+}
+
+console.log(`slope: ${Math.round((growthPerRound() / (requests / rounds)) * 10_000)} bytes for 10,000 requests`);
 if (first !== undefined && last !== undefined) {
   const growth = last.rss - first.rss;
   if (growth > growthBytesMax) problems.push(`memory grew by ${growth} bytes after the first round`);

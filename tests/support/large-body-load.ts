@@ -20,8 +20,10 @@ export interface LargeBodyOptions {
   readonly sizes: readonly number[];
   /** Requests at a time. */
   readonly callers: number;
-  /** One of so many callers dies. */
+  /** One of so many callers dies; Infinity: none. */
   readonly dyingOneOf: number;
+  /** The part of the requests that go over REST, the others over gRPC; 0.5 unless given. */
+  readonly restShare?: number;
 }
 
 export interface LargeBodyReport {
@@ -72,7 +74,7 @@ export async function loadLargeBodies(target: LargeBodyTarget, options: LargeBod
       const death: Death | undefined = isDying ? (random() < 0.2 ? 'unread' : random()) : undefined;
       const content = contentOf(size, options.seed * 1_000_003 + number);
       let answer: Buffer | string;
-      if (random() < 0.5) answer = await overRest(target, agent, content, death);
+      if (random() < (options.restShare ?? 0.5)) answer = await overRest(target, agent, content, death);
       else {
         if (session === undefined || session.closed || session.destroyed) session = await openSession(target);
         answer = await overGrpc(target, session, content, death);

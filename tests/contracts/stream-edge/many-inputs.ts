@@ -97,8 +97,12 @@ export function manyInputsContract(edge: EdgeUnderTest): void {
     });
 
     test('ends by name when an input is beyond the reorder window', async () => {
-      const stream = await client({ streamId: randomUUID() }).opened();
-      stream.send(valueFrame(reorderInputsMax + 2, 1));
+      const streamId = randomUUID();
+      const stream = await client({ streamId }).opened();
+      const input = valueFrame(reorderInputsMax + 2, 1);
+      // Where inputs have requests of their own, the client of the chaos test leaves at the refusal, which may come before the ending.
+      if (edge.sendAlone === undefined) stream.send(input);
+      else expect(await edge.sendAlone(streamId, input)).toBe('sequence-gap');
       expect(await stream.ended()).toBe('failed sequence-gap');
     });
 

@@ -5,12 +5,13 @@ import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { events, eventsOfOnePost } from '../../chaos/streams/event-dialects.ts';
 import { jsonInput } from '../../chaos/streams/frame-codec.ts';
-import { grpcGenerate, grpcStream } from '../../chaos/streams/grpc-dialects.ts';
+import { grpcCollect, grpcGenerate, grpcStream } from '../../chaos/streams/grpc-dialects.ts';
 import { socketJson, socketProtobuf } from '../../chaos/streams/socket-dialects.ts';
 import { connectGenerate, grpcWebGenerate } from '../../chaos/streams/web-dialects.ts';
 import { isLong } from '../../long-tests.ts';
 import { writeRunningTotal } from '../../support/running-total.ts';
 import { ServerProcess } from '../../support/server-process.ts';
+import { collectedInputsContract } from './collected-inputs.ts';
 import { EdgeClient, valueFrame } from './edge-client.ts';
 import { type EdgeUnderTest, retainedOutputsMax } from './edge-under-test.ts';
 import { manyInputsContract } from './many-inputs.ts';
@@ -64,6 +65,8 @@ for (const one of tested) {
   if (one.dialect.hasOneInput) oneInputContract(one);
   else manyInputsContract(one);
 }
+
+collectedInputsContract(edge(grpcCollect));
 
 // Last: it ends the server.
 test('every client of a server that leaves is told so, and its stream waits for a resume', async () => {
