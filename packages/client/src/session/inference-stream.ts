@@ -225,7 +225,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
         break;
       case 'ping':
         if (this.#link?.ping === undefined) this.#link?.send(command.frame);
-        else this.#link.ping();
+        else this.#link.ping(command.frame);
         break;
       case 'close-link':
         this.#linkNumber += 1;
@@ -277,6 +277,11 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
         if (!isPresent()) return;
         if (frame.kind === 'opened') this.#onOpened();
         this.#session.onFrame(frame, clock.nowMs(), clock.random());
+        this.#run();
+      },
+      onAccepted: (frame) => {
+        if (!isPresent()) return;
+        this.#session.onAccepted(frame);
         this.#run();
       },
       onActivity: () => {

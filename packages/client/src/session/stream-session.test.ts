@@ -242,6 +242,27 @@ describe('silence', () => {
     expect(said(session)).toEqual(['wake', 'ping input 1', 'close-link', 'gap after 0']);
   });
 
+  test('an input that was accepted beside the connection is no sign of life of it', () => {
+    const session = openSession();
+    session.addInput(input('a'), 100);
+    session.onAccepted({ kind: 'accepted', input: 1, inputCredit: undefined });
+    expect([session.acceptedInput, session.nextTimeMs]).toEqual([1, 1100]);
+    session.onTime(1100, 0);
+    session.takeCommands();
+    session.onAccepted({ kind: 'accepted', input: 1, inputCredit: undefined });
+    expect(session.nextTimeMs).toBe(1600);
+    session.onTime(1600, 0);
+    expect(said(session)).toEqual(['wake', 'close-link', 'gap after 0']);
+  });
+
+  test('an input that was accepted beside a connection that is lost counts for the next one', () => {
+    const session = openSession();
+    session.addInput(input('a'), 100);
+    session.onLinkClosed(lost, 200, 1);
+    session.onAccepted({ kind: 'accepted', input: 1, inputCredit: undefined });
+    expect(session.acceptedInput).toBe(0);
+  });
+
   test('an input that was not accepted is repeated as it is', () => {
     const session = openSession();
     session.addInput(input('a'), 50);

@@ -8,6 +8,8 @@
  * before it; what is sent again is dropped by its number.
  */
 import {
+  type AcceptedFrame,
+  type InputFrame,
   type JsonObject,
   type OpenFrame,
   type OutputFrame,
@@ -47,7 +49,7 @@ export type SessionCommand =
   | { readonly kind: 'connect'; readonly open: OpenFrame }
   | { readonly kind: 'send'; readonly frame: StreamClientFrame }
   /** Ask for a sign of life: by the transport's own means, otherwise with this frame. */
-  | { readonly kind: 'ping'; readonly frame: StreamClientFrame }
+  | { readonly kind: 'ping'; readonly frame: InputFrame }
   | { readonly kind: 'close-link' }
   /** Something changed for the program: an output, room for inputs, the end. */
   | { readonly kind: 'wake' }
@@ -221,8 +223,16 @@ export class ClientStreamSession {
     else if (frame.kind === 'draining') this.#do({ kind: 'draining' });
     else if (frame.kind === 'opened') this.#onOpened(frame, nowMs, random);
     else if (this.#phase !== 'open') this.#lose(unreadableAnswer(`${frame.kind} came before opened`), nowMs, random);
-    else if (frame.kind === 'accepted') this.#onAccepted(frame.input, frame.inputCredit);
+    else if (frame.kind === 'accepted') this.onAccepted(frame);
     else this.#onOutput(frame, nowMs, random);
+  }
+
+  /** The server has inputs durably. It may have said so beside the connection, so this is no sign of life of that. */
+  onAccepted({ input, inputCredit }: AcceptedFrame): void {
+    if (this.#phase !== 'open') return;
+    this.#inputs.onAccepted(input, inputCredit);
+    this.#sendInputs();
+    this.#do({ kind: 'wake' });
   }
 
   /** The connection is over, and the stream perhaps not. */
@@ -337,12 +347,6 @@ export class ClientStreamSession {
       return;
     }
     this.#acknowledge();
-    this.#sendInputs();
-    this.#do({ kind: 'wake' });
-  }
-
-  #onAccepted(input: number, credit: StreamCredit | undefined): void {
-    this.#inputs.onAccepted(input, credit);
     this.#sendInputs();
     this.#do({ kind: 'wake' });
   }

@@ -2,7 +2,15 @@
  * The two seams between decisions and the network. A transport makes one attempt of a call, or one connection of a stream,
  * to one server. It knows nothing of retries, resume and other servers.
  */
-import type { Datatype, OpenFrame, StreamClientFrame, StreamServerFrame, Tensor } from '@millrace/protocol';
+import type {
+  AcceptedFrame,
+  Datatype,
+  InputFrame,
+  OpenFrame,
+  StreamClientFrame,
+  StreamServerFrame,
+  Tensor,
+} from '@millrace/protocol';
 import type { MillraceError } from '../errors/millrace-error.ts';
 
 export type CallParameter = boolean | number | bigint | string;
@@ -72,6 +80,8 @@ export interface CallTransport {
 /** Called in order; nothing follows `onClose`. */
 export interface LinkListener {
   onFrame(frame: StreamServerFrame): void;
+  /** An input was accepted by a request of its own, which says nothing of the connection that outputs come on. */
+  onAccepted(frame: AcceptedFrame): void;
   /** Something arrived that is no frame: the connection is alive. */
   onActivity(): void;
   /** The connection is over. An error of the catalogue is what the server closed it with. */
@@ -81,8 +91,8 @@ export interface LinkListener {
 /** One connection of one stream. */
 export interface TransportLink {
   send(frame: StreamClientFrame): void;
-  /** Asks the server for a sign of life, where the transport can; otherwise `undefined`, and a frame has to do it. */
-  readonly ping: (() => void) | undefined;
+  /** Asks the server for a sign of life on this connection. Undefined: `frame`, which the server answers, is sent. */
+  readonly ping: ((frame: InputFrame) => void) | undefined;
   /** Leaves the connection without a word: the stream stays. `onClose` does not follow. */
   close(): void;
 }

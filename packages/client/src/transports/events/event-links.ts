@@ -2,7 +2,7 @@
  * Streams over `fetch`: outputs are server-sent events in one response, and what the client says goes into requests of its
  * own.
  */
-import type { OpenFrame, StreamClientFrame } from '@millrace/protocol';
+import type { InputFrame, OpenFrame, StreamClientFrame } from '@millrace/protocol';
 import { isErrorCode, MillraceError, unreachable } from '../../errors/millrace-error.ts';
 import { serverFrameFromJson } from '../../frames/frame-json.ts';
 import { errorOfResponse } from '../fetch/fetch-calls.ts';
@@ -42,15 +42,13 @@ class EventLink implements TransportLink {
     this.#open = open;
     this.#listener = listener;
     this.#requests = new StreamRequests(base, fetchFunction, open, context.headers, {
-      onFrame: (frame) => listener.onFrame(frame),
-      onActivity: () => listener.onActivity(),
+      onAccepted: (frame) => listener.onAccepted(frame),
       onFailure: (error) => this.#fail(error),
     });
     this.#listen().catch((error: unknown) => this.#fail(error));
   }
 
-  /** The server sends a comment every 15 s by itself. */
-  readonly ping = (): void => this.#requests.ping();
+  readonly ping = (frame: InputFrame): void => this.#requests.ping(frame);
 
   send(frame: StreamClientFrame): void {
     this.#requests.send(frame);

@@ -2,14 +2,14 @@
  * What a client says on a stream that it only listens to otherwise: inputs, acknowledgements and cancels as requests of their
  * own, one after the other. It also tells when enough outputs are on their way to the program.
  */
-import type { OpenFrame, StreamClientFrame, StreamServerFrame } from '@millrace/protocol';
+import type { AcceptedFrame, InputFrame, OpenFrame, StreamClientFrame } from '@millrace/protocol';
+import { unreachable } from '../../errors/millrace-error.ts';
 import { acceptedFromJson, inputJson } from '../../frames/frame-json.ts';
 import type { AttemptContext } from '../transport.ts';
 import { errorOfResponse, unreachableBy } from './fetch-calls.ts';
 
 export interface StreamRequestOwner {
-  onFrame(frame: StreamServerFrame): void;
-  onActivity(): void;
+  onAccepted(frame: AcceptedFrame): void;
   onFailure(error: unknown): void;
 }
 
@@ -47,21 +47,25 @@ export class StreamRequests {
     this.#acknowledged = open.resumeAfter;
   }
 
-  /** To ask the server for a sign of life costs a request, which tells as much. */
-  ping(): void {
+  /**
+   * Has the server say `accepted` where outputs come. That this request is answered tells nothing: its connection may work
+   * while that of the outputs is dead. What is wrong with the stream is told to whoever connects again.
+   */
+  ping(frame: InputFrame): void {
     this.#enqueue(async () => {
-      const answer = await this.request('GET', '/v2/health/live');
-      if (answer.ok) this.#owner.onActivity();
+      const answer = await this.#postInput(frame);
       await answer.body?.cancel();
+      if (!answer.ok) throw unreachable(`a repeated input was answered with status ${answer.status}`, true);
     });
   }
 
   send(frame: StreamClientFrame): void {
     if (frame.kind === 'input') {
       this.#enqueue(async () => {
-        const answer = await this.#must('POST', `${this.#path}/inputs`, inputJson(frame));
+        const answer = await this.#postInput(frame);
+        if (!answer.ok) throw await errorOfResponse(answer);
         const accepted = acceptedFromJson(await answer.text());
-        if (!this.#isOver) this.#owner.onFrame(accepted);
+        if (!this.#isOver) this.#owner.onAccepted(accepted);
       });
     } else if (frame.kind === 'acknowledge') this.#acknowledge(frame.output);
     else if (frame.kind === 'cancel') this.#enqueue(async () => void (await this.#must('DELETE', this.#path)));
@@ -118,6 +122,10 @@ export class StreamRequests {
       .catch((error) => {
         if (!this.#isOver) this.#owner.onFailure(error);
       });
+  }
+
+  #postInput(frame: InputFrame): Promise<Response> {
+    return this.request('POST', `${this.#path}/inputs`, inputJson(frame));
   }
 
   async #must(method: string, path: string, body?: object): Promise<Response> {

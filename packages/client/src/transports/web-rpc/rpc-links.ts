@@ -2,7 +2,7 @@
  * Streams over gRPC-Web or Connect: outputs are the answers of one call of `millrace.v1.InferenceService/Stream` whose only
  * request is `open`, and what the client says afterwards goes into requests of its own: pages cannot send while they receive.
  */
-import { MalformedMessage, type OpenFrame, type StreamClientFrame } from '@millrace/protocol';
+import { type InputFrame, MalformedMessage, type OpenFrame, type StreamClientFrame } from '@millrace/protocol';
 import { MillraceError, unreachable } from '../../errors/millrace-error.ts';
 import { decodeServerFrame } from '../../frames/read-server-frame.ts';
 import { encodeClientFrame } from '../../frames/write-client-frame.ts';
@@ -43,8 +43,7 @@ class RpcLink implements TransportLink {
   ) {
     this.#listener = listener;
     this.#requests = new StreamRequests(base, fetchFunction, open, context.headers, {
-      onFrame: (frame) => listener.onFrame(frame),
-      onActivity: () => listener.onActivity(),
+      onAccepted: (frame) => listener.onAccepted(frame),
       onFailure: (error) => this.#fail(error),
     });
     // Without credit of its own the server sends as fast as the response is read.
@@ -60,7 +59,7 @@ class RpcLink implements TransportLink {
     });
   }
 
-  readonly ping = (): void => this.#requests.ping();
+  readonly ping = (frame: InputFrame): void => this.#requests.ping(frame);
 
   send(frame: StreamClientFrame): void {
     if (!this.#isOver) this.#requests.send(frame);
