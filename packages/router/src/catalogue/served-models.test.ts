@@ -40,6 +40,21 @@ test('without a version the highest ready one answers, by number', () => {
   expect(models.takeServed('m', '')).toBe(one);
 });
 
+test('at a start requests without a version wait for the highest one, and get a lower one when it fails', () => {
+  for (const model of [two, ten, one]) showState(models, model, { ...loading, isAwaited: true });
+  showState(models, one, { state: 'ready' });
+  expect(models.takeServed('m', '')).toBeUndefined();
+  expect(models.takeServed('m', '1')).toBe(one);
+  expect(models.mustKnow('m', '')).toBe(ten);
+  showState(models, ten, { state: 'failed', reason: 'gone wrong' });
+  expect(models.mustKnow('m', '')).toBe(two);
+  showState(models, two, { state: 'ready' });
+  expect(models.takeServed('m', '')).toBe(two);
+  // What is added to a model that serves replaces nothing before it is loaded.
+  showState(models, ten, { ...loading, isAwaited: true });
+  expect(models.takeServed('m', '')).toBe(two);
+});
+
 test('unknown names and versions, loading and failed models give different errors', () => {
   showState(models, one, { state: 'failed', reason: 'out of memory' });
   const code = (name: string, version: string) => expect(() => models.mustKnow(name, version));
@@ -134,8 +149,6 @@ test('a first load that is awaited can be requested, but is not ready', () => {
   expect(() => models.mustKnow('m', '')).toThrow(expect.objectContaining({ code: 'model-not-ready' }));
   showState(models, ten, { ...loading, isAwaited: true });
   expect(models.mustKnow('m', '')).toBe(ten);
-  showState(models, one, { state: 'ready' });
-  expect(models.mustKnow('m', '')).toBe(one);
   showState(models, two, { state: 'failed', reason: 'out of memory' });
   expect(() => models.mustKnow('m', '2')).toThrow('out of memory');
 });

@@ -23,7 +23,10 @@ interface VersionEntry {
 
 interface NameEntry {
   readonly versions: Map<string, VersionEntry>;
-  /** The highest version that takes requests, at once or after it was loaded for them. */
+  /**
+   * The highest version that takes requests, at once or after it was loaded for them. At a start there is none while a higher
+   * one is loaded for the first time: requests wait for that, lest a restart answers with an old version for a while.
+   */
   preferred: VersionEntry | undefined;
 }
 
@@ -73,7 +76,8 @@ export class ServedModels implements Catalogue, KnownModels {
 
   #takeAwaited(name: string, version: string): ServedModel | undefined {
     const named = this.#names.get(name);
-    const entry = version === '' ? highestOf(named, isReadable) : named?.versions.get(version);
+    const highest = highestOf(named, isHopeful) ?? highestOf(named, isReadable);
+    const entry = version === '' ? highest : named?.versions.get(version);
     return entry?.status.isAwaited === true ? entry.model : undefined;
   }
 
@@ -155,13 +159,25 @@ export class ServedModels implements Catalogue, KnownModels {
   }
 
   #changed(named: NameEntry): void {
-    named.preferred = highestOf(named, isAvailable);
+    const isMeant =
+      named.preferred === undefined ? (entry: VersionEntry) => isAvailable(entry) || isFirstLoad(entry) : isAvailable;
+    const highest = highestOf(named, isMeant);
+    named.preferred = highest !== undefined && isAvailable(highest) ? highest : undefined;
     for (const listener of this.#listeners) listener();
   }
 }
 
 function isAvailable({ state }: VersionEntry): boolean {
   return state === 'ready' || state === 'evicted';
+}
+
+function isFirstLoad({ state, status, model }: VersionEntry): boolean {
+  return state === 'loading' && status.isAwaited && model !== undefined;
+}
+
+/** It can be read, and may come to serve. */
+function isHopeful({ state, model }: VersionEntry): boolean {
+  return state !== 'failed' && model !== undefined;
 }
 
 function isReadable({ model }: VersionEntry): boolean {

@@ -504,6 +504,32 @@ test('a request for a version that is not in memory waits until it is loaded, an
   expect(leftMs).toEqual([1000, 1000]);
 });
 
+test('a request without a version that waits for the highest one is answered by a lower one when that cannot be loaded', async () => {
+  const harness = new PlaneHarness();
+  const worker = harness.worker(1);
+  const higher = servedModel([...harness.model.view.inputs], [...harness.model.view.outputs], { version: '2' });
+  const awaited = { state: 'loading', isAwaited: true } as const;
+  for (const model of [harness.model, higher]) showState(harness.models, model, awaited);
+  showState(harness.models, harness.model, { state: 'ready' });
+  let refuse: (error: Error) => void = () => {};
+  harness.demand = {
+    bringBack: () =>
+      new Promise((_resolve, reject) => {
+        refuse = reject;
+      }),
+  };
+  const [sent, named] = [harness.send([5]), harness.send([6], undefined, { version: '1' })];
+  await harness.turn();
+  worker.answers();
+  expect([sent.result, await named.outcome]).toEqual([undefined, 'answered 6']);
+  showState(harness.models, higher, { state: 'failed', reason: 'torn' });
+  refuse(new InferenceError('model-not-ready', 'torn'));
+  await harness.turn();
+  await harness.turn();
+  worker.answers();
+  expect(await sent.outcome).toBe('answered 5');
+});
+
 test('a request that is malformed, or whose version is unloaded again and again, is refused without waiting for ever', async () => {
   const harness = new PlaneHarness();
   showState(harness.models, harness.model, { state: 'evicted' });

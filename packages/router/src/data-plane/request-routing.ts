@@ -180,6 +180,13 @@ export class RequestRouting {
     });
   }
 
+  /** A request without a version waited for the highest one, which cannot be loaded, and a lower one serves. */
+  #isAnsweredByAnother({ target }: InferRequest, awaited: ServedModel, error: unknown): boolean {
+    if (target.version !== '' || !(error instanceof InferenceError) || error.code !== 'model-not-ready') return false;
+    const other = this.#parts.models.takeServed(target.model, '');
+    return other !== undefined && other !== awaited;
+  }
+
   /** Waits until the version is loaded, then routes the request again: it may resolve to another version by then. */
   async #bringBack(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): Promise<void> {
     const { clock, demand, observers } = this.#parts;
@@ -188,6 +195,10 @@ export class RequestRouting {
       if (progress.attempts >= bringBackAttemptsMax) throw cannotStay(model);
       await demand.bringBack(model, request.origin.deadlineAt, waiter.signal);
     } catch (error) {
+      if (this.#isAnsweredByAnother(request, model, error)) {
+        this.begin(afterWaiting(request, clock.now() - cameAt), waiter, { ...progress, checkedFor: undefined });
+        return;
+      }
       if (error instanceof InferenceError) observers.of(model).requestRefused(error.code);
       waiter.reject(error as InferenceError);
       return;
