@@ -144,6 +144,7 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
       {
         ...streamDefaults,
         streamId: resume?.streamId ?? options.streamId ?? newStreamId(),
+        clientId: newStreamId(),
         context: model,
         parameters: options.parameters ?? {},
         resumeAfter: resume?.output,

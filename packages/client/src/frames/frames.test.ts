@@ -55,6 +55,8 @@ const anyClientFrame: fc.Arbitrary<StreamClientFrame> = fc.oneof(
     resumeAfter: natural,
     outputCredit: fc.option(credit, { nil: undefined }),
     protocolVersions: fc.array(fc.nat({ max: 9 }), { maxLength: 3 }),
+    clientId: fc.option(text, { nil: undefined }),
+    attempt: fc.option(fc.nat(), { nil: undefined }),
   }),
   fc.record({
     kind: fc.constant('input' as const),

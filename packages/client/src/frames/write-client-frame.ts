@@ -36,6 +36,8 @@ function writeOpen(writer: ByteWriter, frame: OpenFrame): void {
   writer.number(5, frame.resumeAfter);
   writeCredit(writer, 6, frame.outputCredit);
   writer.packed(7, frame.protocolVersions);
+  writer.text(8, frame.clientId ?? '');
+  writer.number(9, frame.attempt ?? 0);
 }
 
 function writeInput(writer: ByteWriter, frame: InputFrame): void {

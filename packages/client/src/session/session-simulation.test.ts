@@ -45,6 +45,7 @@ class Simulation {
     this.session = new ClientStreamSession(
       {
         streamId: 's',
+        clientId: 'c',
         context: 'm',
         parameters: {},
         resumeAfter: undefined,

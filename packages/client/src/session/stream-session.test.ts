@@ -6,6 +6,7 @@ import { ClientStreamSession, type SessionCommand, type SessionConfig } from './
 
 const config: SessionConfig = {
   streamId: 's',
+  clientId: 'c',
   context: 'm',
   parameters: {},
   resumeAfter: undefined,
@@ -83,6 +84,18 @@ test('a new stream is opened with mode either, until the server has opened it on
   session.onLinkClosed(lost, 130, 1);
   session.onTime(1000, 0);
   expect(said(session)).toEqual(['wake', 'gap after 0', 'connect resume after 0']);
+});
+
+test('connections are counted, so that one that was given up and arrives late takes the stream from no later one', () => {
+  const session = new ClientStreamSession(config, 0);
+  const attempts = (): readonly unknown[] =>
+    session.takeCommands().flatMap((command) => {
+      return command.kind === 'connect' ? [[command.open.clientId, command.open.attempt]] : [];
+    });
+  expect(attempts()).toEqual([['c', 1]]);
+  session.onTime(2000, 0);
+  session.onTime(session.nextTimeMs, 0);
+  expect(attempts()).toEqual([['c', 2]]);
 });
 
 test('inputs are sent within the credit, and those that were not accepted once more after a resume', () => {

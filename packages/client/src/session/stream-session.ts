@@ -25,6 +25,8 @@ import { KeptInputs, type SessionInput } from './kept-inputs.ts';
 
 export interface SessionConfig {
   readonly streamId: string;
+  /** Of this session alone: tells its connections from those of others. */
+  readonly clientId: string;
   readonly context: string;
   readonly parameters: JsonObject;
   /** Undefined: a new stream. Otherwise the last output that was handled before. */
@@ -88,6 +90,8 @@ export class ClientStreamSession {
   #isOpenedOnce: boolean = false;
   /** Failed connections since the last `opened`. */
   #failures = 0;
+  /** Connections so far. */
+  #attempts = 0;
   #connectAtMs = 0;
   #connectUntilMs = 0;
   /** Since when there is no connection that has opened the stream. */
@@ -303,8 +307,9 @@ export class ClientStreamSession {
   }
 
   #connect(nowMs: number): void {
-    const { streamId, context, parameters, resumeAfter, credit, openMsMax } = this.#config;
+    const { streamId, clientId, context, parameters, resumeAfter, credit, openMsMax } = this.#config;
     this.#phase = 'connecting';
+    this.#attempts += 1;
     this.#connectUntilMs = nowMs + openMsMax;
     this.#resumedAfter = this.#handled;
     this.#do({
@@ -319,6 +324,9 @@ export class ClientStreamSession {
         resumeAfter: this.#resumedAfter,
         outputCredit: credit,
         protocolVersions: [streamProtocolVersion],
+        clientId,
+        // One that was given up may reach the server after the next one, and must not take the stream from it.
+        attempt: this.#attempts,
       },
     });
   }

@@ -7,6 +7,11 @@ import type { StreamMachineConfig } from './stream-machine-config.ts';
 import type { FlowCredit, LinkFrame, LinkId, StreamMachineEvent } from './stream-machine-events.ts';
 import type { StreamRecords } from './stream-records.ts';
 
+const supersededByOwn = streamError(
+  'stream-superseded',
+  'a later connection of the same client has resumed this stream',
+);
+
 export class StreamDelivery<Payload extends SizedPayload> {
   readonly #config: StreamMachineConfig;
   readonly #records: StreamRecords<Payload>;
@@ -41,9 +46,9 @@ export class StreamDelivery<Payload extends SizedPayload> {
     return this.#link?.roomFor(this.#config.retainedOutputsMax, this.#retainedBytesMax) ?? 0;
   }
 
-  /** The later client wins. */
+  /** The later client wins, and of the links of one client the one that it opened last, which is not always the one that arrives last. */
   attach(event: StreamMachineEvent<Payload> & { kind: 'attached' }): void {
-    const error = this.#resumeError(event.resumeAfter);
+    const error = this.#link?.isAfter(event) === true ? supersededByOwn : this.#resumeError(event.resumeAfter);
     if (error !== undefined) {
       this.#actions.push({ kind: 'close-link', link: event.link, error });
       return;

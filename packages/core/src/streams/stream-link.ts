@@ -2,7 +2,9 @@
 import type { OutputLog } from './output-log.ts';
 import type { OutputEntry, SizedPayload } from './stream-entries.ts';
 import type { StreamMachineConfig } from './stream-machine-config.ts';
-import type { FlowCredit, LinkId } from './stream-machine-events.ts';
+import type { FlowCredit, LinkId, StreamMachineEvent } from './stream-machine-events.ts';
+
+type AttachedEvent = Omit<StreamMachineEvent<never> & { kind: 'attached' }, 'kind' | 'link'>;
 
 /** Of links that have been sent nothing that counts: most streams are idle. */
 const none: number[] = [];
@@ -13,6 +15,8 @@ export class StreamLink<Payload extends SizedPayload> {
   readonly resumeAfter: number;
   /** `opened` was sent. */
   isOpened: boolean = false;
+  readonly #clientId: string;
+  readonly #attempt: number;
   readonly #outputs: OutputLog<Payload>;
   #sent: number;
   #credit: FlowCredit;
@@ -28,12 +32,10 @@ export class StreamLink<Payload extends SizedPayload> {
   #sizes: number[] = none;
   #sizesHead = 0;
 
-  constructor(
-    id: LinkId,
-    outputs: OutputLog<Payload>,
-    options: { readonly resumeAfter: number; readonly credit: FlowCredit; readonly isAcknowledging: boolean },
-  ) {
+  constructor(id: LinkId, outputs: OutputLog<Payload>, options: AttachedEvent) {
     this.id = id;
+    this.#clientId = options.clientId ?? '';
+    this.#attempt = options.attempt ?? 0;
     this.isAcknowledging = options.isAcknowledging;
     this.resumeAfter = options.resumeAfter;
     this.#outputs = outputs;
@@ -42,6 +44,11 @@ export class StreamLink<Payload extends SizedPayload> {
     this.#creditFrom = options.resumeAfter;
     this.#taken = options.resumeAfter;
     this.#bytesBefore = outputs.bytesInAll - outputs.bytesAfter(options.resumeAfter);
+  }
+
+  /** The client of both opened this one after the other. */
+  isAfter({ clientId = '', attempt = 0 }: AttachedEvent): boolean {
+    return clientId !== '' && clientId === this.#clientId && attempt < this.#attempt;
   }
 
   /** The last output sent, or the one that the client resumed after. */

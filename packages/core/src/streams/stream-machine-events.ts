@@ -56,6 +56,10 @@ export type StreamMachineEvent<Payload> =
       readonly credit: FlowCredit;
       /** False: the client never says which outputs it has handled; a limited number of the last ones is kept. */
       readonly isAcknowledging: boolean;
+      /** Tells the links of one client from those of another; empty: not told. */
+      readonly clientId?: string | undefined;
+      /** Counts the links of that client. */
+      readonly attempt?: number | undefined;
     }
   | { readonly kind: 'detached'; readonly link: LinkId }
   /** Without a link: from a client whose inputs come in calls of their own; `acceptedInput` says when it is durable. */

@@ -232,6 +232,20 @@ describe('links', () => {
     expect(harness.input(1, {}, 2).take()).toEqual(['append input 1', 'run 1 in1 state=-']);
   });
 
+  test('of one client the one that was opened last wins, also when an earlier one arrives later', () => {
+    const harness = new StreamHarness().attach(1, 0, { clientId: 'c', attempt: 2 }).commit();
+    harness.take();
+    expect(harness.attach(2, 0, { clientId: 'c', attempt: 1 }).take()).toEqual(['close-link 2 stream-superseded']);
+    expect(harness.input(1).take()).toEqual(['append input 1', 'run 1 in1 state=-']);
+    harness.handle({ kind: 'detached', link: 1 });
+    expect(harness.attach(3, 0, { clientId: 'c', attempt: 1 }).take()).toEqual(['close-link 3 stream-superseded']);
+    // The same one may be repeated on its way; that of another client, or of one that does not count, always wins.
+    expect(harness.attach(4, 0, { clientId: 'c', attempt: 2 }).take()).toContain('send 4 opened 0 next=1');
+    expect(harness.attach(5, 0, { clientId: 'd', attempt: 1 }).take()).toContain('close-link 4 stream-superseded');
+    expect(harness.attach(6).take()).toContain('close-link 5 stream-superseded');
+    expect(harness.attach(7, 0, { clientId: 'c', attempt: 1 }).take()).toContain('close-link 6 stream-superseded');
+  });
+
   test('a resume gets the same outputs again, and what was not sent', () => {
     const harness = opened().input(1).done(1, 'a').input(2).done(2, 'b').commit().handle({ kind: 'detached', link: 1 });
     harness.take();

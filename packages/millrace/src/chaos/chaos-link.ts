@@ -1,6 +1,7 @@
 /** One connection through the chaos proxy: the client's socket, the server's, and a lane each way. */
 import type { Socket } from 'node:net';
 import { ChaosLane, type LaneParts, type Shaping } from './chaos-lane.ts';
+import { resetSocket } from './reset-socket.ts';
 
 export interface LinkEnd {
   /** From the client to the server, and back. */
@@ -40,10 +41,8 @@ export class ChaosLink {
       socket.on('error', (error: NodeJS.ErrnoException) => {
         if (this.#reason === 'closed') this.#reason = `${name}: ${error.code ?? error.message}`;
         socket.destroy();
-        // Node never tells `close` where a reset fails because the socket was just ended (EINVAL).
-        setImmediate(() => this.#noteClosed(socket));
         // The other side hears of it as it would without a proxy, unless nothing passes.
-        if (!this.#isLost && !this.#isHeld) other.resetAndDestroy();
+        if (!this.#isLost && !this.#isHeld) resetSocket(other);
       });
       socket.once('close', () => this.#noteClosed(socket));
     }
@@ -97,8 +96,8 @@ export class ChaosLink {
 
   reset(reason: string): void {
     this.#reason = reason;
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
+    resetSocket(this.#client);
+    resetSocket(this.#server);
   }
 
   #noteSilent(socket: Socket): void {

@@ -137,12 +137,18 @@ test('a half-closed server hears the end, and what it sends still arrives', asyn
   expect(String((await arrived)[0])).toBe('late');
 });
 
-test('a connection that is reset in the turn in which it was half-closed is forgotten', async () => {
+test('a connection that is reset in the turn in which it was half-closed is closed and forgotten', async () => {
   const { proxy, event, client } = await throughProxy();
-  await echoed(await client(), 'hello');
+  const socket = await client();
+  socket.on('error', () => {});
+  await echoed(socket, 'hello');
+  const close = once(socket, 'close');
   proxy.apply({ kind: 'half-close', side: 'client' });
   proxy.apply({ kind: 'reset' });
   expect(await event('ended')).toMatchObject({ reason: 'reset' });
+  // Its other end is closed too: no descriptor is left.
+  socket.end();
+  await close;
   expect(proxy.linkCount).toBe(0);
 });
 

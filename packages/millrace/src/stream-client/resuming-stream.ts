@@ -3,6 +3,7 @@
  * connections are resumed after the last output with growing pauses, and only `ended` ends. The commands `stream` and
  * `drill` know nothing else of the protocol.
  */
+import { randomUUID } from 'node:crypto';
 import { errorCatalogue, type JsonObject, type StreamCredit } from '@millrace/protocol';
 import { GrpcCall } from './grpc-call.ts';
 import type { GrpcCallStatus, GrpcCallStatusName } from './grpc-status.ts';
@@ -77,6 +78,9 @@ export class ResumingStream {
   #resolve: (ended: EndedJson) => void = () => {};
   #reject: (error: StreamGivenUp) => void = () => {};
   #call: GrpcCall | undefined;
+  /** Connections so far, of this client alone: one that arrives late takes the stream from no later one. */
+  #attempt = 0;
+  readonly #clientId = randomUUID();
   #isOver: boolean = false;
   /** On the connection of now. */
   #isOpen: boolean = false;
@@ -172,10 +176,12 @@ export class ResumingStream {
       },
     );
     this.#call = call;
-    const resumeAfter = this.#lastOutput;
+    this.#attempt += 1;
+    const [resumeAfter, clientId, attempt] = [this.#lastOutput, this.#clientId, this.#attempt];
+    const openMode = this.#hasOpened ? 'resume' : mode;
     call.send(
       JSON.stringify({
-        open: { streamId, mode: this.#hasOpened ? 'resume' : mode, context, parameters, resumeAfter, outputCredit },
+        open: { streamId, mode: openMode, context, parameters, resumeAfter, outputCredit, clientId, attempt },
       }),
     );
     this.#timer = setTimeout(() => {

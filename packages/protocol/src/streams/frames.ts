@@ -52,6 +52,10 @@ export interface OpenFrame {
   readonly outputCredit?: StreamCredit | undefined;
   /** Protocol versions that the client speaks. */
   readonly protocolVersions: readonly number[];
+  /** Tells the connections of this client from those of another one; absent: not told. */
+  readonly clientId?: string | undefined;
+  /** Counts the connections of that client: one that arrives late takes the stream from no later one. */
+  readonly attempt?: number | undefined;
 }
 
 export interface InputFrame {

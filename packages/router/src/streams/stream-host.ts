@@ -84,11 +84,11 @@ export class StreamHost implements StreamGateway {
           stream.tell({ kind: 'detached', link: link.id });
           return;
         }
-        const { outputCredit = this.#defaultCredit } = open;
+        const { outputCredit = this.#defaultCredit, clientId, attempt } = open;
         // What it had sent is not known any more.
         const resumeAfter = stream.opening.isQuarantined === true ? 0 : open.resumeAfter;
         const { isAcknowledging } = options;
-        stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging });
+        stream.attach(link, caller.caller, { resumeAfter, credit: outputCredit, isAcknowledging, clientId, attempt });
         link.passTo(stream, isAcknowledging ? undefined : this.#defaultCredit);
       },
       (error: unknown) => {

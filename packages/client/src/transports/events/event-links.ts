@@ -61,10 +61,14 @@ class EventLink implements TransportLink {
 
   /** A stream that may not exist yet is opened by POST, which also resumes it; one that must exist is asked for by GET. */
   async #begin(): Promise<Response> {
-    const { mode, streamId = '', context, parameters, resumeAfter } = this.#open;
+    const { mode, streamId = '', context, parameters, resumeAfter, clientId = '', attempt = 0 } = this.#open;
     const more = { accept: 'text/event-stream', 'last-event-id': String(resumeAfter) };
-    if (mode === 'resume') return await this.#requests.request('GET', `/v1/streams/${streamId}`, undefined, more);
-    return await this.#requests.request('POST', '/v1/streams', { context, parameters, stream_id: streamId }, more);
+    if (mode === 'resume') {
+      const path = `/v1/streams/${streamId}?client_id=${clientId}&attempt=${attempt}`;
+      return await this.#requests.request('GET', path, undefined, more);
+    }
+    const body = { context, parameters, stream_id: streamId, client_id: clientId, attempt };
+    return await this.#requests.request('POST', '/v1/streams', body, more);
   }
 
   async #listen(): Promise<void> {

@@ -17,7 +17,7 @@ const open: OpenFrame = {
 const repeated: InputFrame = { kind: 'input', sequence: 3, payload: { kind: 'none' }, endOfInput: false };
 
 /** Says what was asked for and what came of it. */
-function requestsTo(answer: () => Response): {
+function requestsTo(answer: (method: string) => Response | Promise<Response>): {
   requests: StreamRequests;
   said: string[];
   nextSaid: () => Promise<void>;
@@ -31,7 +31,7 @@ function requestsTo(answer: () => Response): {
   };
   const fetchFunction = (url: unknown, init?: RequestInit): Promise<Response> => {
     say(`${init?.method} ${String(url)} ${String(init?.body)}`);
-    return Promise.resolve(answer());
+    return Promise.resolve(answer(init?.method ?? ''));
   };
   const requests = new StreamRequests('http://h', fetchFunction as typeof fetch, open, [], {
     onAccepted: ({ input }) => say(`accepted ${input}`),
@@ -70,4 +70,14 @@ test('a ping that is refused makes the client connect again, whatever the reason
   await nextSaid();
   await nextSaid();
   expect(said.slice(1)).toEqual(['failure unreachable']);
+});
+
+test('a cancel does not wait for inputs on their way', async () => {
+  const { requests, said, nextSaid } = requestsTo((method) => {
+    return method === 'DELETE' ? new Response(null, { status: 204 }) : new Promise(() => {});
+  });
+  requests.send(repeated);
+  await nextSaid();
+  requests.send({ kind: 'cancel', reason: '' });
+  expect(said.at(-1)).toMatch('DELETE http://h/v1/streams/s');
 });

@@ -68,7 +68,8 @@ export class StreamRequests {
         if (!this.#isOver) this.#owner.onAccepted(accepted);
       });
     } else if (frame.kind === 'acknowledge') this.#acknowledge(frame.output);
-    else if (frame.kind === 'cancel') this.#enqueue(async () => void (await this.#must('DELETE', this.#path)));
+    // What waits for its turn is of no use any more.
+    else if (frame.kind === 'cancel') this.#report(this.#must('DELETE', this.#path));
   }
 
   close(): void {
@@ -117,11 +118,16 @@ export class StreamRequests {
   }
 
   #enqueue(task: () => Promise<void>): void {
-    this.#sending = this.#sending
-      .then(() => (this.#isOver ? undefined : task()))
-      .catch((error) => {
-        if (!this.#isOver) this.#owner.onFailure(error);
-      });
+    this.#sending = this.#report(this.#sending.then(() => (this.#isOver ? undefined : task())));
+  }
+
+  /** Tells what fails, and resolves in any case. */
+  async #report(task: Promise<unknown>): Promise<void> {
+    try {
+      await task;
+    } catch (error) {
+      if (!this.#isOver) this.#owner.onFailure(error);
+    }
   }
 
   #postInput(frame: InputFrame): Promise<Response> {

@@ -71,11 +71,12 @@ export class StreamHarness {
   attach(
     link: number = 1,
     resumeAfter: number = 0,
-    options: { messages?: number; isAcknowledging?: boolean } = {},
+    options: { messages?: number; isAcknowledging?: boolean; clientId?: string; attempt?: number } = {},
   ): this {
     const credit = { messages: options.messages ?? 100, bytes: 1_000 };
     const isAcknowledging = options.isAcknowledging ?? true;
-    return this.handle({ kind: 'attached', link, resumeAfter, credit, isAcknowledging });
+    const { clientId, attempt } = options;
+    return this.handle({ kind: 'attached', link, resumeAfter, credit, isAcknowledging, clientId, attempt });
   }
 
   input(sequence: number, options: Partial<ArrivedInput<TextPayload>> = {}, link: number = 1): this {

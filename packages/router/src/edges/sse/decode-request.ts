@@ -1,7 +1,9 @@
 /** What the requests of the edge of server-sent events ask for. */
 import { BodyTooLarge, type HttpRequest } from '@millrace/http';
 import { InferenceError, type OpenFrame, quote } from '@millrace/protocol';
+import * as z from 'zod';
 import { defaultStreamFrameLimits, tooLarge } from '../streams/frame-limits.ts';
+import { OpenFields, openFrameFrom } from '../streams/frame-parts.ts';
 import { FrameJsonReader } from '../streams/read-frame-json.ts';
 import { finalEventId, resumeAfterFrom } from '../streams/server-sent-event.ts';
 
@@ -31,6 +33,14 @@ export function wantsEvents({ headers }: HttpRequest): boolean {
     .some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream');
 }
 
+/** The query of a request for the events of a stream. */
+export const streamEventsQuery = z.object({
+  resume_after: z.string().describe('As Last-Event-ID, which counts more').optional(),
+  client_id: z.string().default('').describe('Tells the connections of this client from those of another one'),
+  attempt: z.coerce.number().int().min(0).max(0xffff_ffff).default(0).describe('Counts the connections of that client'),
+});
+export type StreamEventsQuery = z.infer<typeof streamEventsQuery>;
+
 /** Where a client goes on: after an output, or nowhere, because it has seen the end. */
 export type ResumePoint = number | 'end';
 
@@ -42,6 +52,11 @@ export function resumePointFrom({ headers }: HttpRequest, query: unknown): Resum
   return resumeAfterFrom(text, lastEventId !== '' ? 'Last-Event-ID' : 'resume_after');
 }
 
-export function resumeFrame(streamId: string, resumeAfter: number): OpenFrame {
-  return { kind: 'open', streamId, mode: 'resume', context: '', parameters: {}, resumeAfter, protocolVersions: [] };
+export function resumeFrame(
+  streamId: string,
+  resumeAfter: number,
+  { client_id: clientId, attempt }: StreamEventsQuery,
+): OpenFrame {
+  const fields = Object.assign(new OpenFields(), { streamId, mode: 'resume', resumeAfter, clientId, attempt });
+  return openFrameFrom(fields);
 }

@@ -139,6 +139,12 @@ describe('a client that listens', () => {
     expect(second.link.open.resumeAfter).toBe(9);
   });
 
+  test('says which client connects, and how often it has', async () => {
+    const { link } = await listen('/v1/streams/abc?client_id=c&attempt=2');
+    expect(link.open).toMatchObject({ clientId: 'c', attempt: 2 });
+    expect((await listen('/v1/streams/abc')).link.open.clientId).toBeUndefined();
+  });
+
   test('is detached when it goes away, also while nothing is sent', async () => {
     const signal = new Cancellation();
     const { link, reader } = await listen('/v1/streams/abc', [], signal);
@@ -226,6 +232,9 @@ describe('a client that listens', () => {
   test.each([
     ['/v1/streams/abc', [['last-event-id', 'seven']], 400, "Last-Event-ID is 'seven'"],
     ['/v1/streams/abc?resume_after=-1', [], 400, "resume_after is '-1'"],
+    ['/v1/streams/abc?client_id=c&attempt=some', [], 400, 'attempt'],
+    ['/v1/streams/abc?attempt=2', [], 400, 'open.attempt is 2, but there is no open.client_id'],
+    ['/v1/streams/abc?client_id=a%20b', [], 400, "the client id 'a b' must have"],
     [`/v1/streams/${'a'.repeat(129)}`, [], 404, 'is not a path of this server'],
     ['/v1/streams/a%20b', [], 404, 'is not a path of this server'],
   ] as const)('%s %j is refused', async (target, headers, status, message) => {

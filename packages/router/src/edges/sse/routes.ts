@@ -7,7 +7,16 @@ import type { CallerRule } from '../caller.ts';
 import { encodeError, errorSchema } from '../routing/encode-error.ts';
 import { jsonContent, type Route, type RoutedRequest } from '../routing/route.ts';
 import { isStreamId } from '../streams/frame-limits.ts';
-import { bodyReader, lastEventIdField, readBody, resumeFrame, resumePointFrom, wantsEvents } from './decode-request.ts';
+import {
+  bodyReader,
+  lastEventIdField,
+  readBody,
+  resumeFrame,
+  resumePointFrom,
+  type StreamEventsQuery,
+  streamEventsQuery,
+  wantsEvents,
+} from './decode-request.ts';
 import { emptyResponse, eventHeadResponse, eventResponse, frameResponse } from './encode-response.ts';
 import { EventStream, type EventStreamParts } from './event-stream.ts';
 import { openDetached } from './open-detached.ts';
@@ -81,10 +90,10 @@ export function streamRoutes(parts: StreamRoutesParts): readonly Route[] {
       method: 'GET',
       operationId: 'streamEvents',
       summary: 'The events of a stream, from the first or after the last one seen',
-      query: z.object({ resume_after: z.string().describe('As Last-Event-ID, which counts more').optional() }),
+      query: streamEventsQuery,
       headers: lastEventId,
       responses: { 200: { description: 'The events', content: events }, 204: ended, ...refusals },
-      handler: handled(({ request, query }, stream) => operations.listen(request, stream, query.resume_after)),
+      handler: handled(({ request, query }, stream) => operations.listen(request, stream, query as StreamEventsQuery)),
     },
     {
       ...ofStream,
@@ -152,15 +161,15 @@ class StreamOperations {
   }
 
   /** A HEAD request must not take the stream over from who listens to it. */
-  async listen(request: HttpRequest, id: string, resumeAfterQuery: unknown): Promise<HttpResponse> {
+  async listen(request: HttpRequest, id: string, query: StreamEventsQuery): Promise<HttpResponse> {
     const caller = this.#callerOf(request);
-    const resumeAfter = resumePointFrom(request, resumeAfterQuery);
+    const resumeAfter = resumePointFrom(request, query.resume_after);
     if (resumeAfter === 'end') return this.#end(id, caller);
     if (request.method === 'HEAD') {
       await this.#parts.gateway.status(id, caller);
       return eventHeadResponse();
     }
-    return this.#events(new EventStream(this.#parts, resumeFrame(id, resumeAfter), caller, request.signal));
+    return this.#events(new EventStream(this.#parts, resumeFrame(id, resumeAfter, query), caller, request.signal));
   }
 
   async cancel(request: HttpRequest, id: string): Promise<HttpResponse> {

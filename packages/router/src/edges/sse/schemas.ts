@@ -32,6 +32,8 @@ export const streamBodySchema = z
     input: z.object(payload).describe('The first input; it needs no sequence').optional(),
     end_of_input: z.boolean().describe('No input follows').optional(),
     stream_id: z.string().describe('Left out, the server chooses one with 128 random bits').optional(),
+    client_id: z.string().describe('Tells the connections of this client from those of another one').optional(),
+    attempt: z.int().min(0).describe('Counts the connections of that client').optional(),
   })
   .meta({ id: 'StreamRequest' });
 

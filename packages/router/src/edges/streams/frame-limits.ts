@@ -75,9 +75,18 @@ export function isStreamId(id: string): boolean {
 
 /** Throws for an id that is empty, too long, or has other characters. */
 export function checkStreamId(id: string): void {
+  checkId(id, 'stream id');
+}
+
+/** As `checkStreamId`, for the id of a client. */
+export function checkClientId(id: string): void {
+  checkId(id, 'client id');
+}
+
+function checkId(id: string, what: string): void {
   if (isStreamId(id)) return;
   throw new InferenceError(
     'invalid-request',
-    `the stream id ${quote(id)} must have 1 to ${streamIdCharactersMax} characters of A-Z a-z 0-9 . _ ~ - and not be . or ..`,
+    `the ${what} ${quote(id)} must have 1 to ${streamIdCharactersMax} characters of A-Z a-z 0-9 . _ ~ - and not be . or ..`,
   );
 }

@@ -15,7 +15,7 @@ import {
   tensorProblem,
 } from '@millrace/protocol';
 import { datatypeFrom } from '../datatype-from.ts';
-import { checkStreamId } from './frame-limits.ts';
+import { checkClientId, checkStreamId } from './frame-limits.ts';
 
 /** The fields of an `open` as they are read. */
 export class OpenFields {
@@ -26,11 +26,16 @@ export class OpenFields {
   resumeAfter = 0;
   outputCredit: StreamCredit | undefined = undefined;
   readonly protocolVersions: number[] = [];
+  clientId = '';
+  attempt = 0;
 }
 
 export function openFrameFrom(fields: OpenFields): OpenFrame {
-  const { streamId, protocolVersions } = fields;
+  const { streamId, protocolVersions, clientId, attempt } = fields;
   if (streamId !== '') checkStreamId(streamId);
+  if (clientId !== '') checkClientId(clientId);
+  else if (attempt > 0)
+    throw invalidFrame(`open.attempt is ${attempt}, but there is no open.client_id to count it for`);
   for (const version of protocolVersions) {
     if (!(version >= 0 && version < 2 ** 32))
       throw invalidFrame(`open.protocol_versions has ${version}, which is no version`);
@@ -44,6 +49,7 @@ export function openFrameFrom(fields: OpenFields): OpenFrame {
     resumeAfter: fields.resumeAfter,
     outputCredit: fields.outputCredit,
     protocolVersions: protocolVersions.length === 0 ? [streamProtocolVersion] : protocolVersions,
+    ...(clientId === '' ? {} : { clientId, attempt }),
   };
 }
 

@@ -191,6 +191,12 @@ export class FrameJsonReader {
       parameters: () => {
         fields.parameters = this.#parameters(reader);
       },
+      clientId: () => {
+        fields.clientId = this.#name(reader);
+      },
+      attempt: () => {
+        fields.attempt = readIntegerField(reader, 0, uint32Max);
+      },
     };
   }
 

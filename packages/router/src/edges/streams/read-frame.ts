@@ -151,6 +151,12 @@ export class StreamFrameReader {
         case delimitedTag(7):
           cursor.readIntegers(tag, fields.protocolVersions, protocolVersionsMax, 'open.protocol_versions');
           break;
+        case delimitedTag(8):
+          fields.clientId = cursor.readText('open.client_id', nameBytesMax);
+          break;
+        case varintTag(9):
+          fields.attempt = cursor.readNatural('open.attempt', uint32Max);
+          break;
         default:
           cursor.skip(tag);
       }

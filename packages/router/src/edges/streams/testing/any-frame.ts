@@ -8,6 +8,7 @@ import {
   errorCatalogue,
   type InputFrame,
   type JsonObject,
+  type OpenFrame,
   type OutputFrame,
   openModes,
   type StreamClientFrame,
@@ -94,17 +95,20 @@ function safeNumber(_key: string, value: unknown): unknown {
 
 const streamId = fc.stringMatching(/^[A-Za-z0-9._~-]{3,128}$/);
 
+const anyOpen: fc.Arbitrary<OpenFrame> = fc.record({
+  kind: fc.constant('open'),
+  streamId: fc.option(streamId, { nil: undefined }),
+  mode: fc.constantFrom(...openModes),
+  context: text,
+  parameters,
+  resumeAfter: natural,
+  outputCredit: credit,
+  protocolVersions: fc.array(uint32, { minLength: 1, maxLength: 3 }),
+});
+const anyAttempt = fc.oneof(fc.constant({}), fc.record({ clientId: streamId, attempt: uint32 }));
+
 export const anyClientFrame: fc.Arbitrary<StreamClientFrame> = fc.oneof(
-  fc.record({
-    kind: fc.constant('open'),
-    streamId: fc.option(streamId, { nil: undefined }),
-    mode: fc.constantFrom(...openModes),
-    context: text,
-    parameters,
-    resumeAfter: natural,
-    outputCredit: credit,
-    protocolVersions: fc.array(uint32, { minLength: 1, maxLength: 3 }),
-  }),
+  fc.tuple(anyOpen, anyAttempt).map(([open, attempt]) => ({ ...open, ...attempt })),
   anyInput,
   fc.record({ kind: fc.constant('acknowledge'), output: natural, outputCredit: credit }),
   fc.record({ kind: fc.constant('cancel'), reason: text }),
