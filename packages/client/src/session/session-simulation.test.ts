@@ -1,5 +1,5 @@
 /** Streams over a network that loses connections at any moment, against a server that restarts: every run is a seed. */
-import type { StreamServerFrame } from '@millrace/protocol';
+import type { InputFrame, StreamServerFrame } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { MillraceError, unreachable } from '../errors/millrace-error.ts';
 import { ClientStreamSession } from './stream-session.ts';
@@ -29,10 +29,14 @@ class Simulation {
   readonly inputs: string[];
   gaps = 0;
   connections = 0;
+  /** Connections that the server got after they were given up. */
+  lateConnections = 0;
   nowMs = 0;
   #link: SimulatedLink | undefined = undefined;
   #events: { atMs: number; run: () => void }[] = [];
   #given = 0;
+  /** Inputs go in requests of their own. */
+  readonly #isSplit: boolean;
   /** Until then connections are lost. */
   readonly faultsUntilMs: number;
 
@@ -42,6 +46,7 @@ class Simulation {
     this.server = new StreamServerDouble({ messages: 1 + this.#upTo(6), bytes: 1e6 });
     this.inputs = Array.from({ length: 1 + this.#upTo(30) }, (_, index) => `i${index + 1}`);
     this.faultsUntilMs = this.#upTo(20_000);
+    this.#isSplit = this.random() < 0.5;
     this.session = new ClientStreamSession(
       {
         streamId: 's',
@@ -143,13 +148,27 @@ class Simulation {
     for (const command of this.session.takeCommands()) {
       if (command.kind === 'connect') this.#connect(command.open);
       else if (command.kind === 'close-link') this.#link = undefined;
-      else if (command.kind === 'send' || command.kind === 'ping') {
+      else if (this.#isSplit && 'frame' in command && command.frame.kind === 'input') {
+        this.#sendBeside(command.frame, command.kind === 'ping');
+      } else if (command.kind === 'send' || command.kind === 'ping') {
         const link = this.#link;
         this.#after(this.#delay(), () => {
           if (link?.isAlive === true && link.attached !== undefined) this.server.receive(link.attached, command.frame);
         });
       } else if (command.kind === 'gap') this.gaps += 1;
     }
+  }
+
+  /** An input in a request of its own, which arrives whether or not the connection of the outputs is alive. */
+  #sendBeside(frame: InputFrame, isPing: boolean): void {
+    const link = this.#link;
+    this.#after(this.#delay(), () => {
+      if (!this.server.isExisting) return;
+      const input = this.server.receiveBeside(frame);
+      this.#after(this.#delay(), () => {
+        if (this.#link === link && !isPing) this.session.onAccepted({ kind: 'accepted', input });
+      });
+    });
   }
 
   /** Frames of one direction do not overtake each other: the delay is the same for all of a run. */
@@ -165,22 +184,36 @@ class Simulation {
       this.#after(this.#delay(), () => {
         if (link.isAlive && this.#link === link) this.session.onFrame(frame, this.nowMs, this.random());
       });
-    this.#after(this.#delay(), () => {
+    const onClosed = (error: MillraceError): void => {
+      link.isAlive = false;
+      if (this.#link !== link) return;
+      this.#link = undefined;
+      this.session.onLinkClosed(error, this.nowMs, this.random());
+    };
+    const close = (error: MillraceError): void => this.#after(this.#delay(), () => onClosed(error));
+    const isFaulty = this.nowMs < this.faultsUntilMs;
+    // Some arrive when the client has given them up and has connected again.
+    const delayMs = isFaulty && this.random() < 0.3 ? this.#upTo(5000) : this.#delay();
+    this.#after(delayMs, () => {
       if (!link.isAlive) return;
-      const isRefused = this.nowMs < this.faultsUntilMs && this.random() < 0.2;
+      if (this.#link !== link) this.lateConnections += 1;
       try {
-        if (isRefused) throw new MillraceError('server-full', 'full');
-        link.attached = this.server.attach(open, deliver);
+        if (isFaulty && this.random() < 0.2) throw new MillraceError('server-full', 'full');
+        link.attached = this.server.attach(open, deliver, close);
       } catch (error) {
-        this.#link = undefined;
-        this.session.onLinkClosed(error as MillraceError, this.nowMs, this.random());
+        onClosed(error as MillraceError);
+        return;
       }
+      if (this.#link === link) return;
+      // The server learns sooner or later that nobody is there.
+      this.#after(this.#upTo(3000), () => this.server.detach(link.attached as Attached));
     });
   }
 }
 
 test('every input is applied once and every output handed over once, whatever is lost', () => {
   let gaps = 0;
+  let late = 0;
   for (let seed = 1; seed <= 300; seed++) {
     const simulation = new Simulation(seed);
     try {
@@ -192,9 +225,11 @@ test('every input is applied once and every output handed over once, whatever is
       throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
     }
     gaps += simulation.gaps;
+    late += simulation.lateConnections;
   }
-  // It would prove little if nothing was lost.
+  // It would prove little if nothing was lost, or came late.
   expect(gaps).toBeGreaterThan(300);
+  expect(late).toBeGreaterThan(30);
 });
 
 test('a seed repeats its run', () => {

@@ -26,19 +26,30 @@ export class StreamServerDouble {
   #accepted = 0;
   #outputs: OutputFrame[] = [];
   #link: Attached | undefined = undefined;
+  /** Of the last link; a restart forgets it. */
+  #client = { id: '', attempt: 0 };
   problem: string | undefined = undefined;
 
   constructor(inputCredit: StreamCredit) {
     this.inputCredit = inputCredit;
   }
 
-  /** Throws the refusal. `send` is called until the link is detached. */
-  attach(open: OpenFrame, send: (frame: StreamServerFrame) => void): Attached {
+  /** Throws the refusal. `send` is called until the link is detached or superseded. */
+  attach(
+    open: OpenFrame,
+    send: (frame: StreamServerFrame) => void,
+    close: (error: MillraceError) => void = () => {},
+  ): Attached {
+    const { clientId = '', attempt = 0 } = open;
+    if (clientId === this.#client.id && attempt < this.#client.attempt) throw superseded();
     if (open.mode === 'resume' && !this.isExisting) throw new MillraceError('stream-not-found', 'no such stream');
     if (open.resumeAfter < this.acknowledged) throw new MillraceError('output-expired', 'acknowledged before');
     this.isExisting = true;
     this.#acknowledge(open.resumeAfter);
-    const link = { send, after: open.resumeAfter, credit: open.outputCredit?.messages ?? 0, base: open.resumeAfter };
+    const credit = open.outputCredit?.messages ?? 0;
+    const link = { send, close, after: open.resumeAfter, credit, base: open.resumeAfter };
+    this.#link?.close(superseded());
+    this.#client = { id: clientId, attempt };
     this.#link = link;
     send({
       kind: 'opened',
@@ -62,6 +73,7 @@ export class StreamServerDouble {
 
   restart(): void {
     this.#link = undefined;
+    this.#client = { id: '', attempt: 0 };
     this.#early.clear();
     this.epoch += 1;
   }
@@ -81,11 +93,17 @@ export class StreamServerDouble {
     } else this.problem = 'open came twice';
   }
 
+  /** An input in a request of its own. Returns the last one accepted. */
+  receiveBeside(frame: InputFrame): number {
+    this.#onInput(this.#link, frame);
+    return this.#accepted;
+  }
+
   #acknowledge(output: number): void {
     this.acknowledged = Math.max(this.acknowledged, output);
   }
 
-  #onInput(link: Attached, frame: InputFrame): void {
+  #onInput(link: Attached | undefined, frame: InputFrame): void {
     if (frame.sequence > this.#accepted + this.inputCredit.messages)
       this.problem = `input ${frame.sequence} exceeds the credit`;
     if (frame.sequence > this.#accepted) this.#early.set(frame.sequence, frame);
@@ -98,7 +116,7 @@ export class StreamServerDouble {
       this.#accepted = next.sequence;
       this.#apply(next);
     }
-    link.send({ kind: 'accepted', input: this.#accepted, inputCredit: this.inputCredit });
+    link?.send({ kind: 'accepted', input: this.#accepted, inputCredit: this.inputCredit });
     this.#deliver();
   }
 
@@ -136,8 +154,12 @@ export class StreamServerDouble {
   }
 }
 
+const superseded = (): MillraceError =>
+  new MillraceError('stream-superseded', 'another client has resumed this stream');
+
 export interface Attached {
   readonly send: (frame: StreamServerFrame) => void;
+  readonly close: (error: MillraceError) => void;
   /** The last output sent on it. */
   after: number;
   /** What the credit counts from. */
