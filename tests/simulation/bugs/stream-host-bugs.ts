@@ -151,7 +151,7 @@ function notesNoReturn(real: Host): Host {
 function knowsNoPrincipals(real: ShellSeams['streamGateway']): ShellSeams['streamGateway'] {
   return {
     attach: (open, { caller }, options, listener) => real.attach(open, { caller, principal: '' }, options, listener),
-    input: (stream, frame, { caller }) => real.input(stream, frame, { caller, principal: '' }),
+    input: (stream, frame, { caller }, signal) => real.input(stream, frame, { caller, principal: '' }, signal),
     acknowledge: (stream, frame, { caller }) => real.acknowledge(stream, frame, { caller, principal: '' }),
     cancel: (stream, frame, { caller }) => real.cancel(stream, frame, { caller, principal: '' }),
     status: (stream, { caller }) => real.status(stream, { caller, principal: '' }),
@@ -167,8 +167,8 @@ function hearsNoLostLinks(real: ShellSeams['streamGateway']): ShellSeams['stream
 function acceptsTooEarly(real: ShellSeams['streamGateway']): ShellSeams['streamGateway'] {
   return {
     ...bentGateway(real, (link) => link),
-    input: async (stream, frame, caller) => {
-      real.input(stream, frame, caller).catch(() => {});
+    input: async (stream, frame, caller, signal) => {
+      real.input(stream, frame, caller, signal).catch(() => {});
       return { kind: 'accepted', input: frame.sequence };
     },
   };
@@ -189,7 +189,7 @@ function bentGateway(real: ShellSeams['streamGateway'], bend: (link: Link) => Li
         detach: () => link.detach(),
       });
     },
-    input: (stream, frame, caller) => real.input(stream, frame, caller),
+    input: (stream, frame, caller, signal) => real.input(stream, frame, caller, signal),
     acknowledge: (stream, frame, caller) => real.acknowledge(stream, frame, caller),
     cancel: (stream, frame, caller) => real.cancel(stream, frame, caller),
     status: (stream, caller) => real.status(stream, caller),

@@ -1,6 +1,6 @@
 /** The clients of one durable stream, and their connections to the process that has the stream host. */
 import type { StreamError } from '@millrace/core';
-import { InferenceError, type OpenFrame } from '@millrace/protocol';
+import { InferenceError, neverCancelled, type OpenFrame } from '@millrace/protocol';
 import type { AttachedLink, StreamGateway } from '@millrace/router/internal';
 import type { PlannedInput } from '../streams/reference-run.ts';
 import { type ClientSurroundings, SimulatedClient } from '../streams/simulated-client.ts';
@@ -234,7 +234,7 @@ class ServerEnd implements ConnectionEnd<ClientFrame> {
       return;
     }
     // A call of its own.
-    this.#host?.gateway.input(plan.id, frame, plan.caller).then(
+    this.#host?.gateway.input(plan.id, frame, plan.caller, neverCancelled).then(
       ({ input }) => world.judge(() => stream.referee.checkAccepted(input)),
       (error: unknown) => world.judge(() => this.#claimRefusedJustly(error)),
     );

@@ -1,6 +1,6 @@
 /** Inputs that came in calls of their own, until they are durable: their callers wait for that. */
 import type { StreamError } from '@millrace/core';
-import type { InferenceError } from '@millrace/protocol';
+import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { endedRefusal } from './stream-refusals.ts';
 
 interface AwaitedInput {
@@ -9,27 +9,54 @@ interface AwaitedInput {
   readonly reject: (error: InferenceError) => void;
 }
 
-export class AwaitedInputs {
-  #inputs: AwaitedInput[] = [];
+/**
+ * Calls of one stream that may wait at the same time. Inputs that come before their turn are at most as many as the reorder
+ * window holds; the rest is for those that are sent again.
+ */
+export const awaitedInputsMax = 128;
 
-  /** Resolves with the highest durable input once this one is. */
-  add(sequence: number): Promise<number> {
-    return new Promise((resolve, reject) => this.#inputs.push({ sequence, resolve, reject }));
+export class AwaitedInputs {
+  readonly #inputs = new Set<AwaitedInput>();
+
+  /** Resolves with the highest durable input once this one is; rejects when nobody waits for that any more. */
+  add(sequence: number, signal: CancelSignal): Promise<number> {
+    if (this.#inputs.size >= awaitedInputsMax) {
+      const message = `${awaitedInputsMax} inputs of this stream wait for those before them, the most at a time; send the missing ones first`;
+      return Promise.reject(new InferenceError('caller-full', message));
+    }
+    return new Promise((resolve, reject) => {
+      let stopListening = (): void => {};
+      const leave = (): void => {
+        stopListening();
+        this.#inputs.delete(one);
+      };
+      const one: AwaitedInput = {
+        sequence,
+        resolve: (accepted) => {
+          leave();
+          resolve(accepted);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      this.#inputs.add(one);
+      stopListening = signal.onCancel((reason) => {
+        one.reject(new InferenceError(reason, `the call ended before input ${sequence} was durable; send it again`));
+      });
+    });
   }
 
   /** `ending`: of the stream, once it is durable; what is not accepted then never is. */
   settle(acceptedInput: number, ending: { readonly error: StreamError | undefined } | undefined): void {
-    if (this.#inputs.length === 0) return;
-    const waiting: AwaitedInput[] = [];
     for (const one of this.#inputs) {
       if (one.sequence <= acceptedInput) one.resolve(acceptedInput);
-      else if (ending === undefined) waiting.push(one);
-      else one.reject(endedRefusal(ending.error));
+      else if (ending !== undefined) one.reject(endedRefusal(ending.error));
     }
-    this.#inputs = waiting;
   }
 
   rejectAll(error: InferenceError): void {
-    for (const { reject } of this.#inputs.splice(0)) reject(error);
+    for (const { reject } of this.#inputs) reject(error);
   }
 }

@@ -12,7 +12,7 @@ import type {
   StreamMachineEvent,
   StreamStepId,
 } from '@millrace/core';
-import { type ErrorCode, InferenceError } from '@millrace/protocol';
+import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import { AwaitedInputs } from './awaited-inputs.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { frameForLink } from './frame-for-link.ts';
@@ -116,12 +116,12 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   }
 
   /** Resolves with the highest durable input once this one is. */
-  accepted(sequence: number): Promise<number> {
+  accepted(sequence: number, signal: CancelSignal): Promise<number> {
     const { machine } = this.#parts;
     if (machine.acceptedInput >= sequence) return Promise.resolve(machine.acceptedInput);
     if (machine.ending !== undefined) return Promise.reject(endedRefusal(machine.ending.error));
     this.#awaited ??= new AwaitedInputs();
-    return this.#awaited.add(sequence);
+    return this.#awaited.add(sequence, signal);
   }
 
   /** Resolves when its ending is durable, or this router no longer has it. */

@@ -6,6 +6,7 @@ import type {
   AcceptedFrame,
   AcknowledgeFrame,
   CancelFrame,
+  CancelSignal,
   DrainingFrame,
   EndedFrame,
   InferenceError,
@@ -86,8 +87,11 @@ export interface StreamStatus {
 
 export interface StreamGateway {
   attach(open: OpenFrame, caller: StreamCaller, options: AttachOptions, listener: StreamListenerOfLink): AttachedLink;
-  /** An input that comes in a call of its own; resolves when it is durable. Rejects with an `InferenceError`. */
-  input(stream: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame>;
+  /**
+   * An input that comes in a call of its own; resolves when it is durable. Rejects with an `InferenceError`, also when the
+   * signal says that nobody waits any more; the input may be accepted nevertheless.
+   */
+  input(stream: string, frame: InputFrame, caller: StreamCaller, signal: CancelSignal): Promise<AcceptedFrame>;
   acknowledge(stream: string, frame: AcknowledgeFrame, caller: StreamCaller): Promise<void>;
   cancel(stream: string, frame: CancelFrame, caller: StreamCaller): Promise<void>;
   /** Rejects with `stream-not-found` for streams that the caller may not see. */

@@ -1,11 +1,12 @@
 import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import type { AcceptedFrame, InputFrame, OpenFrame, StreamPayload } from '@millrace/protocol';
-import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import { Cancellation, type CancelSignal, InferenceError, neverCancelled } from '@millrace/protocol';
 import { type Journal, openMemoryJournal, StoreError } from '@millrace/store';
 import { describe, expect, test } from 'vitest';
 import type { AnswerFlow } from '../data-plane/answer-flow.ts';
 import type { InferAnswer, InferRequest } from '../data-plane/infer.ts';
 import type { ModelView } from '../model/model-view.ts';
+import { awaitedInputsMax } from './awaited-inputs.ts';
 import type { Exactness } from './exactness.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { AttachedLink, StreamLinkFrame } from './stream-gateway.ts';
@@ -514,7 +515,9 @@ test('a stream that has ended takes no memory, and is taken over by whoever resu
     await settle();
     expect(said).toEqual(['opened next=1 accepted=1', '1: y=5', 'ended done', 'closed']);
     expect((await host.status('one-that-is-over', alice)).ended?.outcome).toBe('done');
-    await expect(host.input('one-that-is-over', input(2, 1), alice)).rejects.toMatchObject({ code: 'input-after-end' });
+    await expect(host.input('one-that-is-over', input(2, 1), alice, neverCancelled)).rejects.toMatchObject({
+      code: 'input-after-end',
+    });
   }
 });
 
@@ -620,7 +623,7 @@ test('inputs, acknowledgements and cancels come in calls of their own, too', asy
   const { host } = hostOn();
   const { said } = clientOf(host, { streamId: 'a-stream' });
   await settle();
-  const accepted: AcceptedFrame = await host.input('a-stream', input(1, 5), alice);
+  const accepted: AcceptedFrame = await host.input('a-stream', input(1, 5), alice, neverCancelled);
   expect(accepted).toEqual({ kind: 'accepted', input: 1 });
   await settle();
   expect(outputsOf(said)).toEqual(['1: y=5']);
@@ -628,7 +631,29 @@ test('inputs, acknowledgements and cancels come in calls of their own, too', asy
   await host.cancel('a-stream', { kind: 'cancel', reason: 'enough' }, alice);
   await settle();
   expect(said.slice(-2)).toEqual(['ended cancelled cancelled', 'closed']);
-  await expect(host.input('a-stream', input(2, 1), alice)).rejects.toMatchObject({ code: 'cancelled' });
+  await expect(host.input('a-stream', input(2, 1), alice, neverCancelled)).rejects.toMatchObject({ code: 'cancelled' });
+});
+
+test('calls that wait for inputs before theirs end with their callers, and only so many wait', async () => {
+  const { host } = hostOn();
+  clientOf(host, { streamId: 'a-stream' });
+  await settle();
+  const cancellation = new Cancellation();
+  const send = (sequence: number, signal: CancelSignal): Promise<string> =>
+    host.input('a-stream', input(sequence, 5), alice, signal).then(
+      ({ input: accepted }) => `accepted ${accepted}`,
+      ({ code }: InferenceError) => code,
+    );
+  // The same input again and again, while the one before it is missing.
+  const waiting = Array.from({ length: awaitedInputsMax }, () => send(2, cancellation));
+  await settle();
+  expect(await send(2, neverCancelled)).toBe('caller-full');
+  cancellation.cancel('cancelled');
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['cancelled']));
+  const second = send(2, neverCancelled);
+  await settle();
+  expect(await send(1, neverCancelled)).toMatch(/^accepted [12]$/);
+  expect(await second).toBe('accepted 2');
 });
 
 test('the ending of a cancelled stream repeats only the beginning of a long reason', async () => {
@@ -773,7 +798,9 @@ test('a stream whose life is over ends as expired, since its log outlives it', a
 test('a call beside the connection says by a named error that the journal does not answer', async () => {
   const { host, journal } = hostOn();
   await journal.close();
-  await expect(host.input('a-stream', input(1, 5), alice)).rejects.toMatchObject({ code: 'journal-unavailable' });
+  await expect(host.input('a-stream', input(1, 5), alice, neverCancelled)).rejects.toMatchObject({
+    code: 'journal-unavailable',
+  });
   await expect(host.directory.stream('a-stream')).rejects.toMatchObject({ code: 'journal-unavailable' });
 });
 
@@ -1033,7 +1060,9 @@ describe('memory of streams', () => {
     link.input(input(2, 6));
     await settle();
     expect(said.slice(-2)).toEqual(['accepted 1', 'closed caller-full']);
-    await expect(host.input('a-stream-0123456789', input(2, 6), alice)).rejects.toMatchObject({ code: 'caller-full' });
+    await expect(host.input('a-stream-0123456789', input(2, 6), alice, neverCancelled)).rejects.toMatchObject({
+      code: 'caller-full',
+    });
     // No credit is given until there is room.
     const credits: unknown[] = [];
     const open: OpenFrame = {
@@ -1427,12 +1456,12 @@ describe('an input that the model does not take', () => {
     const { host } = hostOn();
     clientOf(host, { streamId: 'a-stream-0123456789' });
     await settle();
-    await expect(host.input('a-stream-0123456789', wrong(1), alice)).rejects.toMatchObject({
+    await expect(host.input('a-stream-0123456789', wrong(1), alice, neverCancelled)).rejects.toMatchObject({
       code: 'invalid-request',
       message:
         '[input 1] x is no UINT8; input 1 was not accepted, and the stream goes on: send it corrected, under the same number',
     });
-    expect(await host.input('a-stream-0123456789', input(1, 1), alice)).toMatchObject({ input: 1 });
+    expect(await host.input('a-stream-0123456789', input(1, 1), alice, neverCancelled)).toMatchObject({ input: 1 });
   });
 
   test('that names the state of the model is refused as well', async () => {

@@ -7,6 +7,7 @@ import type {
   AcceptedFrame,
   AcknowledgeFrame,
   CancelFrame,
+  CancelSignal,
   InferenceError,
   InputFrame,
   OpenFrame,
@@ -100,15 +101,20 @@ export class StreamHost implements StreamGateway {
     return link;
   }
 
-  async input(id: string, frame: InputFrame, caller: StreamCaller): Promise<AcceptedFrame> {
-    const stream = await this.#resumed(id, caller);
+  input(id: string, frame: InputFrame, caller: StreamCaller, signal: CancelSignal): Promise<AcceptedFrame> {
+    // Not `await`: a suspended call would keep the input, which may wait long for those before it.
+    return this.#resumed(id, caller)
+      .then((stream) => this.#tellInput(stream, frame, signal))
+      .then((input) => ({ kind: 'accepted', input }));
+  }
+
+  #tellInput(stream: HostedStream, frame: InputFrame, signal: CancelSignal): Promise<number> {
     const refusal = inputRefusal(stream.pin, frame.sequence, frame.payload);
     if (refusal !== undefined) throw refusal;
     const event = inputEvent(undefined, frame, this.#parts.clock, this.#parts.codec);
     if (!stream.claim(event.input.payload?.byteLength ?? 0)) throw memoryRefusal();
     stream.tell(event);
-    const input = await stream.accepted(frame.sequence);
-    return { kind: 'accepted', input };
+    return stream.accepted(frame.sequence, signal);
   }
 
   async acknowledge(id: string, frame: AcknowledgeFrame, caller: StreamCaller): Promise<void> {

@@ -1,6 +1,6 @@
 /** Durable streams over plain HTTP: events in one response, further inputs and acknowledgements in requests of their own. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, type InputFrame } from '@millrace/protocol';
 import * as z from 'zod';
 import type { StreamCaller } from '../../streams/stream-gateway.ts';
 import type { CallerRule } from '../caller.ts';
@@ -178,11 +178,17 @@ class StreamOperations {
   }
 
   async input(request: HttpRequest, id: string): Promise<HttpResponse> {
-    const { gateway, slices } = this.#parts;
     const caller = this.#callerOf(request);
+    // Not `await`: a suspended call would keep the input, which may wait long for those before it.
+    const accepted = this.#inputFrom(request, caller).then((input) =>
+      this.#parts.gateway.input(id, input, caller, request.signal),
+    );
+    return frameResponse(200, await accepted);
+  }
+
+  async #inputFrom(request: HttpRequest, { caller }: StreamCaller): Promise<InputFrame> {
     const work = bodyReader.readInputBody(await readBody(request));
-    const input = await slices.run(work, caller.caller, request.signal);
-    return frameResponse(200, await gateway.input(id, input, caller));
+    return await this.#parts.slices.run(work, caller, request.signal);
   }
 
   async acknowledge(request: HttpRequest, id: string): Promise<HttpResponse> {
