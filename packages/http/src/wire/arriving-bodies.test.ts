@@ -25,10 +25,10 @@ test('a body is moved away after one to two sweeps, once, and there is no timer 
 
 test('a body that has arrived is left alone', () => {
   const { bodies, due, sweep } = arrivingBodies();
-  const never = (): void => {
+  const never = (): number => {
     throw new Error('it was moved');
   };
-  const late = (): void => never();
+  const late = (): number => never();
   bodies.add(never);
   bodies.remove(never);
   bodies.add(late);
@@ -36,5 +36,22 @@ test('a body that has arrived is left alone', () => {
   bodies.remove(late);
   sweep();
   sweep();
+  expect(due).toHaveLength(0);
+});
+
+test('many late bodies are moved in several turns, and those that arrive meanwhile stay', () => {
+  const { bodies, due, sweep } = arrivingBodies();
+  const moved: number[] = [];
+  const moves = Array.from({ length: 5 }, (_, index) => () => {
+    moved.push(index);
+    return 3 * 1024 * 1024;
+  });
+  for (const moveAway of moves) bodies.add(moveAway);
+  sweep();
+  sweep();
+  expect(moved).toEqual([0, 1]);
+  bodies.remove(moves[2] as () => number);
+  sweep();
+  expect(moved).toEqual([0, 1, 3, 4]);
   expect(due).toHaveLength(0);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { BodyPlacement } from '../exchange.ts';
+import type { MoveAway } from './arriving-bodies.ts';
 import { type LentBody, lentBytesMin, type ReadTarget } from './body-pool.ts';
 import type { MemoryLease } from './memory.ts';
 
@@ -35,7 +36,7 @@ export interface BodyLender {
   /** `filledBytes` of it have arrived. Undefined: there is none of that size, or no room. */
   lendBody(bytes: number, filledBytes: number): LentBody | undefined;
   /** The same for a placed body: `moveAway` is called if it takes too long to arrive. */
-  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: () => void): LentBody | undefined;
+  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: MoveAway): LentBody | undefined;
   /** What is left of the body is gathered elsewhere than its placement: a socket must not read into that any more. */
   onBodyMoved(): void;
 }
@@ -197,7 +198,7 @@ export class ByteGatherer {
     }
     if (needed < headBytes || needed * placedPerArrivedMax < length) return undefined;
     this.#placement = undefined;
-    const moveAway = (): void => this.#moveAway();
+    const moveAway = (): number => this.#moveAway();
     const lent = this.#lender?.lendPlaced(placement, length - headBytes, needed - headBytes, moveAway);
     if (lent === undefined) return undefined;
     while (!this.settle());
@@ -224,10 +225,10 @@ export class ByteGatherer {
   }
 
   /** The body arrives too slowly to hold memory that others need: it is gathered like any other. */
-  #moveAway(): void {
+  #moveAway(): number {
     const placed = this.#placed;
     const lender = this.#lender;
-    if (placed === undefined || lender === undefined) return;
+    if (placed === undefined || lender === undefined) return 0;
     const { head, lent } = placed;
     const length = head.length + lent.bytes.length;
     const arrived = lent.bytes.subarray(0, this.bytes - head.length);
@@ -240,6 +241,7 @@ export class ByteGatherer {
     else this.#memory.give(head.length);
     lent.release();
     lender.onBodyMoved();
+    return this.bytes;
   }
 
   #bufferFor(moreBytes: number): Buffer {

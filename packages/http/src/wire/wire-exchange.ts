@@ -6,6 +6,7 @@
  * after `onAbort`: until then it counts as an open request of the connection, so that cancelled work is limited too.
  */
 import type { BodyPlacement, HeaderList, Peer } from '../exchange.ts';
+import type { MoveAway } from './arriving-bodies.ts';
 import { type BodyPool, LentBody, type ReadTarget } from './body-pool.ts';
 import { BodyQueue } from './body-queue.ts';
 import { type BodyLender, keptCopyOf } from './byte-gatherer.ts';
@@ -222,7 +223,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLen
   }
 
   /** The same in memory of the placement. */
-  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: () => void): LentBody | undefined {
+  lendPlaced(placement: BodyPlacement, bytes: number, filledBytes: number, moveAway: MoveAway): LentBody | undefined {
     const bodies = this.#bodies;
     if (bodies === undefined || !this.memory.hasRoomFor(bytes)) return undefined;
     const memory = placement.lend(bytes);

@@ -48,7 +48,7 @@ export class StreamTable {
 
   /** Throws where there is none. */
   claimRoom(caller: string): void {
-    const { openMax, openPerCallerMax } = this.#limits;
+    const { openMax } = this.#limits;
     const own = this.#perCaller.get(caller) ?? 0;
     if (this.#claimed >= openMax) {
       throw new InferenceError(
@@ -56,10 +56,11 @@ export class StreamTable {
         `${openMax} streams are open, the most of this server (streams.openMax); end some first`,
       );
     }
-    if (own >= openPerCallerMax) {
+    const share = shareOf(openMax - (this.#claimed - own), this.#limits);
+    if (own >= share) {
       throw new InferenceError(
         'too-many-streams',
-        `this caller has ${own} open streams of at most ${openPerCallerMax} (streams.openPerCallerMax); end some first`,
+        `this caller has ${own} open streams of at most ${share}, its share of what others leave (streams.openPerCallerMax); end some first`,
       );
     }
     this.countRestored(caller);
@@ -88,6 +89,14 @@ export class StreamTable {
     this.#opening.set(id, settled);
     return mine;
   }
+}
+
+/** A caller gets the same fraction of what others leave, so that no few of them can have all streams of the server. */
+function shareOf(
+  left: number,
+  { openMax, openPerCallerMax }: Pick<StreamSettings, 'openMax' | 'openPerCallerMax'>,
+): number {
+  return Math.ceil((openPerCallerMax / openMax) * left);
 }
 
 function nothing(): void {}
