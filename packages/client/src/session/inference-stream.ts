@@ -3,7 +3,7 @@ import type { OpenFrame, OutputFrame } from '@millrace/protocol';
 import type { HeaderSource } from '../calls/call-runner.ts';
 import type { Endpoints } from '../calls/endpoints.ts';
 import type { ClientClock } from '../client-clock.ts';
-import type { ClientObserver } from '../client-observer.ts';
+import { type ClientObserver, callHook } from '../client-observer.ts';
 import { MillraceError, unreachable } from '../errors/millrace-error.ts';
 import { OutputTensor } from '../tensors/output-tensor.ts';
 import type { LinkListener, TransportLink } from '../transports/transport.ts';
@@ -80,7 +80,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
     this.#encode = encode;
     this.#events = events;
     this.#session = new ClientStreamSession(config, environment.clock.nowMs());
-    this.#forget = environment.endpoints.whenClosed(() => this.detach());
+    this.#forget = environment.endpoints.whenClosed(() => this.#leave(closedError()));
     this.#run();
   }
 
@@ -146,9 +146,14 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
 
   /** Leaves the stream without ending it, and gives the position to resume after. */
   detach(): StreamPosition {
-    this.#session.detach();
-    this.#run();
+    this.#leave();
     return this.position;
+  }
+
+  /** With an error: the program did not ask for it, and must not take what it has for the whole. */
+  #leave(error?: MillraceError): void {
+    this.#session.detach(error);
+    this.#run();
   }
 
   /** One program takes the outputs. An iteration that is left early cancels the stream: `detach` first to keep it. */
@@ -236,12 +241,12 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
         for (const resolve of this.#waiting.splice(0)) resolve();
         break;
       case 'gap':
-        observe?.({ kind: 'stream-gap', streamId: this.streamId, error: command.error });
-        this.#events.onGap?.(command.error);
+        callHook(observe, { kind: 'stream-gap', streamId: this.streamId, error: command.error });
+        callHook(this.#events.onGap, command.error);
         break;
       case 'resumed':
-        observe?.({ kind: 'stream-resumed', streamId: this.streamId, gapMs: command.gapMs });
-        this.#events.onResumed?.(command.gapMs);
+        callHook(observe, { kind: 'stream-resumed', streamId: this.streamId, gapMs: command.gapMs });
+        callHook(this.#events.onResumed, command.gapMs);
         break;
       case 'draining':
         endpoints.onDraining(this.#endpoint);
@@ -253,24 +258,37 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
     this.#linkNumber += 1;
     const number = this.#linkNumber;
     const { headers } = this.#environment;
-    const given = headers === undefined ? [] : headers();
-    if (!(given instanceof Promise)) {
-      this.#openLink(number, open, given);
-      return;
+    try {
+      const given = headers === undefined ? [] : headers();
+      if (given instanceof Promise) {
+        given
+          .then((list) => {
+            if (number === this.#linkNumber) this.#openLink(number, open, list);
+          })
+          .catch((error: unknown) => this.#onRefused(number, error));
+      } else this.#openLink(number, open, given);
+    } catch (error) {
+      this.#onRefused(number, error);
     }
-    given.then(
-      (list) => {
-        if (number === this.#linkNumber) this.#openLink(number, open, list);
-      },
-      (error: unknown) => this.#onClose(number, unreachable('no credentials could be had', false, error)),
-    );
+  }
+
+  /**
+   * The program's headers cannot be had, or cannot be sent. For a stream that is resumed this is a lost connection, tried
+   * again; one that was never opened ends, as a call does.
+   */
+  #onRefused(number: number, cause: unknown): void {
+    if (number !== this.#linkNumber) return;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const error = unreachable(`the stream cannot be opened: ${why}`, false, cause);
+    if (this.#session.isOpened) this.#onClose(number, error);
+    else this.#leave(error);
   }
 
   #openLink(number: number, open: OpenFrame, headers: readonly (readonly [string, string])[]): void {
     const { endpoints, clock, observe } = this.#environment;
     this.#endpoint = endpoints.choose();
     const { links, url } = endpoints.at(this.#endpoint);
-    observe?.({ kind: 'stream-connecting', streamId: this.streamId, endpoint: url });
+    callHook(observe, { kind: 'stream-connecting', streamId: this.streamId, endpoint: url });
     const isPresent = (): boolean => number === this.#linkNumber;
     const listener: LinkListener = {
       onFrame: (frame) => {
@@ -342,6 +360,10 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
       this.#run();
     });
   }
+}
+
+function closedError(): MillraceError {
+  return new MillraceError('cancelled', 'the client was closed; the stream can be resumed after its position');
 }
 
 function outputFrom({ sequence, inputSequence, payload, endOfOutput }: OutputFrame): StreamedOutput {
