@@ -1,4 +1,6 @@
 /** What every entry point exports. */
+
+export type { WrittenHeaders } from './calls/header-source.ts';
 export type {
   Client,
   ClientCallOptions,

@@ -5,8 +5,9 @@ import type { ClientEvent } from '../client-observer.ts';
 import { MillraceError, unprocessed, unreachable } from '../errors/millrace-error.ts';
 import { compileServiceConfig, type ServiceConfig } from '../policy/service-config.ts';
 import type { CallTransport, EndpointTransports, LinkTransport, PendingCall } from '../transports/transport.ts';
-import { CallRunner, type HeaderSource } from './call-runner.ts';
+import { CallRunner } from './call-runner.ts';
 import { Endpoints } from './endpoints.ts';
+import type { HeaderSource } from './header-source.ts';
 
 /** Time moves when the test says so. */
 class TestClock implements ClientClock {

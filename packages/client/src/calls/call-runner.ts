@@ -7,10 +7,7 @@ import { RetryThrottle } from '../policy/retry-throttle.ts';
 import type { CompiledServiceConfig, MethodPolicy } from '../policy/service-config.ts';
 import type { AttemptContext, CallTransport, PendingCall } from '../transports/transport.ts';
 import type { Endpoints } from './endpoints.ts';
-
-export type HeaderSource = () =>
-  | readonly (readonly [string, string])[]
-  | Promise<readonly (readonly [string, string])[]>;
+import { type HeaderSource, withHeaders } from './header-source.ts';
 
 export interface CallEnvironment {
   readonly endpoints: Endpoints;
@@ -43,9 +40,14 @@ export class CallRunner {
   }
 }
 
-type AttemptEnded = (error: MillraceError | undefined) => void;
+/** NaN and texts pass every comparison, or fail it: a deadline of them would be none, or be over at once. */
+export function mustBeDeadline(deadlineMs: number | undefined): void {
+  if (deadlineMs !== undefined && Number(deadlineMs) !== deadlineMs) {
+    throw new TypeError(`deadlineMs is ${String(deadlineMs)}; it must be a number`);
+  }
+}
 
-const noHeaders: readonly (readonly [string, string])[] = [];
+type AttemptEnded = (error: MillraceError | undefined) => void;
 
 class RunningCall<Result> {
   readonly #runner: CallRunner;
@@ -79,6 +81,7 @@ class RunningCall<Result> {
     this.#call = call;
     this.#resolve = resolve;
     this.#reject = reject;
+    mustBeDeadline(call.deadlineMs);
     this.#policy = config.policyOf(call.identity.service, call.identity.method);
     const timeoutMs = Math.min(this.#policy.timeoutMs, call.deadlineMs ?? Number.POSITIVE_INFINITY);
     this.#deadlineMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.nowMs() + timeoutMs;
@@ -114,19 +117,13 @@ class RunningCall<Result> {
 
   /** What the program's headers throw ends the call. A retry is begun by a timer, so that nobody else would hear of it. */
   #attempt(): void {
-    const { headers } = this.#runner.environment;
-    try {
-      const given = headers === undefined ? noHeaders : headers();
-      if (given instanceof Promise) {
-        given
-          .then((list) => {
-            if (!this.#isOver) this.#send(list);
-          })
-          .catch(this.#onRefused);
-      } else this.#send(given);
-    } catch (error) {
-      this.#onRefused(error);
-    }
+    withHeaders(
+      this.#runner.environment.headers,
+      (list) => {
+        if (!this.#isOver) this.#send(list);
+      },
+      this.#onRefused,
+    );
   }
 
   readonly #onRefused = (error: unknown): void => {
@@ -167,7 +164,7 @@ class RunningCall<Result> {
       (error: unknown) => {
         if (!this.#pending.delete(pending)) return;
         if (!(error instanceof MillraceError)) {
-          ended(stopped('the call cannot be sent', error));
+          ended(stopped(error));
           this.#onRefused(error);
           return;
         }
@@ -238,14 +235,15 @@ class RunningCall<Result> {
     for (const [pending, ended] of this.#pending) {
       this.#pending.delete(pending);
       pending.stop();
-      ended(ofPending ?? stopped('nobody waits for the answer'));
+      ended(ofPending ?? stopped());
     }
     settle();
   }
 }
 
-function stopped(why: string, cause?: unknown): MillraceError {
-  return new MillraceError('cancelled', `the attempt was stopped: ${why}`, { cause });
+/** The call is over for another reason than this attempt. */
+function stopped(cause?: unknown): MillraceError {
+  return new MillraceError('cancelled', 'the attempt was stopped', { cause });
 }
 
 function withReason(error: MillraceError, why: string): MillraceError {

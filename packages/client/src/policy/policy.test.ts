@@ -62,7 +62,7 @@ describe('service config', () => {
     expect(policy.attemptsMax).toBe(5);
     expect(retryDecision(policy, failed(full, { attempts: 5 }), 0.5)).toEqual({
       kind: 'give-up',
-      why: 'after 5 attempts, the most that gRPC allows; maxAttempts is 50',
+      why: 'after 5 attempts, not 50: the limit of gRPC',
     });
     const five = policyOf({ retryPolicy: { ...retryPolicy, maxAttempts: 5 } });
     expect(retryDecision(five, failed(full, { attempts: 5 }), 0.5)).toEqual({

@@ -38,18 +38,12 @@ export function retryDecision(policy: MethodPolicy, failed: FailedAttempt, rando
   if (!mayRepeat(policy, failed)) return { kind: 'give-up', why: '' };
   const isWaiting = policy.waitForReady && error.code === 'unreachable' && isUnseen;
   if (!isWaiting && attempts >= policy.attemptsMax) {
-    return { kind: 'give-up', why: policy.attemptsMax > 1 ? attemptsText(policy, attempts) : '' };
+    return { kind: 'give-up', why: policy.attemptsMax > 1 ? `after ${attempts} attempts${policy.attemptsNote}` : '' };
   }
   if (failed.isThrottled && !isWaiting) return { kind: 'give-up', why: 'too many calls fail; retries are throttled' };
   const atMs = failed.nowMs + (error.retryAfterMs ?? backoffMs(policy, attempts, random, isWaiting));
   if (atMs >= failed.deadlineMs) return { kind: 'give-up', why: 'the deadline would pass before the next attempt' };
   return { kind: 'retry', atMs, counts: !isWaiting };
-}
-
-/** A policy that asks for more than gRPC allows does not get it: this is where its author learns of that. */
-function attemptsText({ attemptsMax, attemptsAsked }: MethodPolicy, attempts: number): string {
-  const limit = attemptsAsked > attemptsMax ? `, the most that gRPC allows; maxAttempts is ${attemptsAsked}` : '';
-  return `after ${attempts} attempts${limit}`;
 }
 
 /** Whether the same call may be sent again, whatever the number of attempts. */

@@ -66,8 +66,8 @@ export interface MethodPolicy {
   readonly timeoutMs: number;
   readonly waitForReady: boolean;
   readonly attemptsMax: number;
-  /** What was asked for, which may be more. */
-  readonly attemptsAsked: number;
+  /** Where more were asked for: what a call that gives up says of that. */
+  readonly attemptsNote: string;
   readonly initialBackoffMs: number;
   readonly maxBackoffMs: number;
   readonly backoffMultiplier: number;
@@ -119,7 +119,7 @@ const onceOnly: MethodPolicy = {
   timeoutMs: Number.POSITIVE_INFINITY,
   waitForReady: false,
   attemptsMax: 1,
-  attemptsAsked: 1,
+  attemptsNote: '',
   initialBackoffMs: 0,
   maxBackoffMs: 0,
   backoffMultiplier: 1,
@@ -173,11 +173,12 @@ function attemptsFrom(
   written: number,
   where: string,
   problems: string[],
-): Pick<MethodPolicy, 'attemptsMax' | 'attemptsAsked'> {
+): Pick<MethodPolicy, 'attemptsMax' | 'attemptsNote'> {
   if (!Number.isInteger(written) || written < 2) {
     problems.push(`${where}.maxAttempts is ${written}; it must be an integer of at least 2`);
   }
-  return { attemptsMax: Math.min(written, attemptsLimit), attemptsAsked: written };
+  if (written <= attemptsLimit) return { attemptsMax: written, attemptsNote: '' };
+  return { attemptsMax: attemptsLimit, attemptsNote: `, not ${written}: the limit of gRPC` };
 }
 
 function statusesFrom(

@@ -67,7 +67,7 @@ test('closing the client ends an iteration with an error: what came so far is no
     for await (const { text } of client.stream('m')) pieces.push(text ?? '');
   })();
   const whole = generated.text();
-  const closed = { code: 'cancelled', message: 'the client was closed; the stream can be resumed after its position' };
+  const closed = { code: 'cancelled', message: 'the client is closed' };
   const ends = Promise.all([reading.catch((error: unknown) => error), whole.catch((error: unknown) => error)]);
   client.close();
   expect(await ends).toMatchObject([closed, closed]);
@@ -85,7 +85,7 @@ test.each([
     .catch((reason: unknown) => reason);
   expect(error).toMatchObject({
     code: 'unreachable',
-    message: 'the stream cannot be opened: no token',
+    message: 'the stream cannot be opened: Error: no token',
     cause: { message: 'no token' },
   });
 });

@@ -1,7 +1,7 @@
 /** A durable stream for programs: `send` inputs, iterate over outputs. Connections come and go below it. */
 import type { OpenFrame, OutputFrame } from '@millrace/protocol';
-import type { HeaderSource } from '../calls/call-runner.ts';
 import type { Endpoints } from '../calls/endpoints.ts';
+import { type HeaderSource, withHeaders } from '../calls/header-source.ts';
 import type { ClientClock } from '../client-clock.ts';
 import { type ClientObserver, callHook } from '../client-observer.ts';
 import { MillraceError, unreachable } from '../errors/millrace-error.ts';
@@ -80,7 +80,9 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
     this.#encode = encode;
     this.#events = events;
     this.#session = new ClientStreamSession(config, environment.clock.nowMs());
-    this.#forget = environment.endpoints.whenClosed(() => this.#leave(closedError()));
+    this.#forget = environment.endpoints.whenClosed(() =>
+      this.#leave(new MillraceError('cancelled', 'the client is closed')),
+    );
     this.#run();
   }
 
@@ -257,19 +259,13 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   #connect(open: OpenFrame): void {
     this.#linkNumber += 1;
     const number = this.#linkNumber;
-    const { headers } = this.#environment;
-    try {
-      const given = headers === undefined ? [] : headers();
-      if (given instanceof Promise) {
-        given
-          .then((list) => {
-            if (number === this.#linkNumber) this.#openLink(number, open, list);
-          })
-          .catch((error: unknown) => this.#onRefused(number, error));
-      } else this.#openLink(number, open, given);
-    } catch (error) {
-      this.#onRefused(number, error);
-    }
+    withHeaders(
+      this.#environment.headers,
+      (list) => {
+        if (number === this.#linkNumber) this.#openLink(number, open, list);
+      },
+      (error) => this.#onRefused(number, error),
+    );
   }
 
   /**
@@ -278,8 +274,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
    */
   #onRefused(number: number, cause: unknown): void {
     if (number !== this.#linkNumber) return;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    const error = unreachable(`the stream cannot be opened: ${why}`, false, cause);
+    const error = unreachable(`the stream cannot be opened: ${String(cause)}`, false, cause);
     if (this.#session.isOpened) this.#onClose(number, error);
     else this.#leave(error);
   }
@@ -360,10 +355,6 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
       this.#run();
     });
   }
-}
-
-function closedError(): MillraceError {
-  return new MillraceError('cancelled', 'the client was closed; the stream can be resumed after its position');
 }
 
 function outputFrom({ sequence, inputSequence, payload, endOfOutput }: OutputFrame): StreamedOutput {
