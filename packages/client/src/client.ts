@@ -138,14 +138,17 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
    * A durable stream of a model: `send` inputs, iterate over outputs. It outlives connections, and the position it tells
    * outlives the program.
    */
-  stream<Name extends keyof Models & string>(model: Name, options: DurableStreamOptions = {}): InferenceStream {
+  stream<Name extends keyof Models & string>(
+    model: Name,
+    options: DurableStreamOptions = {},
+  ): InferenceStream<Models[Name]> {
     const { resume, signal, deadlineMs } = options;
     mustBeDeadline(deadlineMs);
     // It may come from a store of the program, which had nothing, or something else.
     if (resume !== undefined && !((resume as StreamPosition | null)?.streamId && resume.output >= 0)) {
       throw new TypeError('resume is not the position of a stream');
     }
-    const stream = new InferenceStream(
+    const stream = new InferenceStream<Models[Name]>(
       { endpoints: this.#endpoints, clock: this.#clock, headers: this.#headers, observe: this.#observe },
       {
         ...streamDefaults,
@@ -179,7 +182,7 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
     const stream = this.stream(model, { ...options, parameters: generationParameters(options) });
     // A resumed stream has its prompt already.
     if (options.resume === undefined) stream.sendLast(prompt).catch(() => {});
-    return new GeneratedText(stream);
+    return new GeneratedText(stream as unknown as InferenceStream);
   }
 
   /** One model, with its name filled in. */
@@ -311,7 +314,7 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
 
 export interface ModelClient<Models extends ModelTypes<Models>, Name extends keyof Models & string> {
   infer(inputs: InputsOf<Models[Name]>, options?: InferenceOptions): Promise<InferenceResult<OutputsOf<Models[Name]>>>;
-  stream(options?: DurableStreamOptions): InferenceStream;
+  stream(options?: DurableStreamOptions): InferenceStream<Models[Name]>;
   generate(prompt: string, options?: GenerateOptions): GeneratedText;
   describe(options?: InferenceOptions): Promise<ModelDescription>;
   ready(options?: InferenceOptions): Promise<boolean>;

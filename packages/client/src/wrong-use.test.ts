@@ -63,6 +63,19 @@ async function uses(client: Client<Models>): Promise<void> {
   await client.infer('sentiment', { text: 'lovely', bias: 'high' });
   // @ts-expect-error 14: only the optional input
   await client.infer('sentiment', { bias: [0.5] });
+  const stream = client.stream('add');
+  await stream.send({ a });
+  for await (const { tensors } of stream) {
+    const streamed: Float32Array | undefined = tensors.sum?.data;
+    console.log(streamed);
+    // @ts-expect-error 15: an output of a stream that the model does not have
+    console.log(tensors.total);
+  }
+  // @ts-expect-error 16: an input of a stream that the model does not have
+  await stream.send({ a, b: a });
+  const again = client.model('add').stream();
+  // @ts-expect-error 17: an input of a stream of another datatype
+  await again.send({ a: Int32Array.of(1) });
   console.log(wrong);
 }
 

@@ -5,6 +5,7 @@ import { type HeaderSource, withHeaders } from '../calls/header-source.ts';
 import type { ClientClock } from '../client-clock.ts';
 import { type ClientObserver, callHook } from '../client-observer.ts';
 import { MillraceError, unreachable } from '../errors/millrace-error.ts';
+import type { AnyModel, ModelType, StreamInputOf, StreamOutputsOf } from '../model-types.ts';
 import { OutputTensor } from '../tensors/output-tensor.ts';
 import type { LinkListener, TransportLink } from '../transports/transport.ts';
 import type { SessionInput } from './kept-inputs.ts';
@@ -21,14 +22,14 @@ export interface StreamPosition {
 }
 
 /** One output of a stream. */
-export interface StreamedOutput {
+export interface StreamedOutput<Model extends ModelType = AnyModel> {
   /** 1, 2, 3 and so on, the same after every resume. */
   readonly sequence: number;
   /** The input that it answers. */
   readonly inputSequence: number;
   /** The last output for that input. */
   readonly isLast: boolean;
-  readonly tensors: Readonly<Record<string, OutputTensor>>;
+  readonly tensors: StreamOutputsOf<Model>;
   /** Of a model that answers with text, and of a generator the text that is complete with its token. */
   readonly text: string | undefined;
   readonly token: number | undefined;
@@ -48,7 +49,7 @@ export interface StreamEnvironment {
   readonly observe: ClientObserver | undefined;
 }
 
-export class InferenceStream implements AsyncIterable<StreamedOutput> {
+export class InferenceStream<Model extends ModelType = AnyModel> implements AsyncIterable<StreamedOutput<Model>> {
   readonly #environment: StreamEnvironment;
   readonly #config: SessionConfig;
   readonly #events: StreamEvents;
@@ -104,7 +105,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   }
 
   /** Resolves when there is room for another input. */
-  send(input: unknown, options: { eventTimeMs?: number; deadlineMs?: number } = {}): Promise<void> {
+  send(input: StreamInputOf<Model>, options: { eventTimeMs?: number; deadlineMs?: number } = {}): Promise<void> {
     return this.#add(() => this.#encode(input), false, options);
   }
 
@@ -114,7 +115,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   }
 
   /** The last input. */
-  sendLast(input: unknown): Promise<void> {
+  sendLast(input: StreamInputOf<Model>): Promise<void> {
     return this.#add(() => this.#encode(input), true, {});
   }
 
@@ -159,14 +160,14 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   }
 
   /** One program takes the outputs. An iteration that is left early cancels the stream: `detach` first to keep it. */
-  [Symbol.asyncIterator](): AsyncIterator<StreamedOutput, undefined> {
+  [Symbol.asyncIterator](): AsyncIterator<StreamedOutput<Model>, undefined> {
     const { clock } = this.#environment;
     return {
       next: async () => {
         for (;;) {
           const output = this.#session.takeOutput(clock.nowMs());
           this.#run();
-          if (output !== undefined) return { done: false, value: outputFrom(output) };
+          if (output !== undefined) return { done: false, value: outputFrom(output) as StreamedOutput<Model> };
           const { ending } = this.#session;
           if (ending?.kind === 'ended' && ending.error !== undefined) throw ending.error;
           if (ending !== undefined) return { done: true, value: undefined };
