@@ -42,7 +42,7 @@ async function tell(turn, paragraph) {
       note.textContent = 'The connection was lost. Nothing of the story is.';
     },
     onResumed: (gapMs) => {
-      show('telling', 'telling');
+      show('busy', 'telling');
       note.textContent = `The connection was lost for ${(gapMs / 1000).toFixed(1)} s; the story went on where it was.`;
     },
   });
@@ -51,7 +51,7 @@ async function tell(turn, paragraph) {
   stop.hidden = false;
   send.hidden = true;
   paragraph.classList.add('open');
-  show('telling', 'telling');
+  show('busy', 'telling');
   try {
     for await (const { text, sequence } of story) {
       turn.story += text;

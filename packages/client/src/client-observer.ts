@@ -30,3 +30,17 @@ export interface CallIdentity {
 }
 
 export type ClientObserver = (event: ClientEvent) => void;
+
+/**
+ * Calls a hook of the program. An error in the hook must not change what becomes of a call or a stream, and must not be lost
+ * either: it is thrown as an uncaught error.
+ */
+export function callHook<Event>(hook: ((event: Event) => void) | undefined, event: Event): void {
+  try {
+    hook?.(event);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

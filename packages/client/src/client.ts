@@ -1,7 +1,8 @@
 /** The client: one object a program, for as long as it calls. */
 import type { Datatype, JsonObject, StreamPayload } from '@millrace/protocol';
-import { type CallDescription, CallRunner, type HeaderSource } from './calls/call-runner.ts';
+import { type CallDescription, CallRunner, mustBeDeadline } from './calls/call-runner.ts';
 import { Endpoints } from './calls/endpoints.ts';
+import { type HeaderSource, headerSourceFrom, type WrittenHeaders } from './calls/header-source.ts';
 import { type ClientClock, platformClock } from './client-clock.ts';
 import type { ClientObserver } from './client-observer.ts';
 import { MillraceError } from './errors/millrace-error.ts';
@@ -25,8 +26,8 @@ export interface ClientOptions {
   readonly endpoints?: readonly (string | URL)[];
   readonly transport?: TransportFactory;
   readonly serviceConfig?: ServiceConfig;
-  /** Sent with every attempt and connection, names in lower case: credentials, trace context. A function is asked each time. */
-  readonly headers?: Readonly<Record<string, string>> | HeaderSource;
+  /** Sent with every attempt and connection: credentials, trace context. A function is asked each time. */
+  readonly headers?: WrittenHeaders | (() => WrittenHeaders | undefined | Promise<WrittenHeaders | undefined>);
   readonly observe?: ClientObserver;
   readonly clock?: ClientClock;
 }
@@ -137,9 +138,17 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
    * A durable stream of a model: `send` inputs, iterate over outputs. It outlives connections, and the position it tells
    * outlives the program.
    */
-  stream<Name extends keyof Models & string>(model: Name, options: DurableStreamOptions = {}): InferenceStream {
+  stream<Name extends keyof Models & string>(
+    model: Name,
+    options: DurableStreamOptions = {},
+  ): InferenceStream<Models[Name]> {
     const { resume, signal, deadlineMs } = options;
-    const stream = new InferenceStream(
+    mustBeDeadline(deadlineMs);
+    // It may come from a store of the program, which had nothing, or something else.
+    if (resume !== undefined && !((resume as StreamPosition | null)?.streamId && resume.output >= 0)) {
+      throw new TypeError('resume is not the position of a stream');
+    }
+    const stream = new InferenceStream<Models[Name]>(
       { endpoints: this.#endpoints, clock: this.#clock, headers: this.#headers, observe: this.#observe },
       {
         ...streamDefaults,
@@ -168,10 +177,13 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
     prompt: string,
     options: GenerateOptions = {},
   ): GeneratedText {
+    if (options.resume === undefined && typeof prompt !== 'string') {
+      throw new TypeError(`prompt is ${String(prompt)}; it must be a text`);
+    }
     const stream = this.stream(model, { ...options, parameters: generationParameters(options) });
     // A resumed stream has its prompt already.
     if (options.resume === undefined) stream.sendLast(prompt).catch(() => {});
-    return new GeneratedText(stream);
+    return new GeneratedText(stream as unknown as InferenceStream);
   }
 
   /** One model, with its name filled in. */
@@ -240,10 +252,11 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
   #tensorsFrom(
     model: string,
     version: string,
-    inputs: Readonly<Record<string, ModelInput>>,
+    inputs: Readonly<Record<string, ModelInput>> | undefined,
     options: ClientCallOptions,
   ): InferReply['outputs'] | Promise<InferReply['outputs']> {
-    const entries = Object.entries(inputs);
+    // Without inputs the server says which it misses.
+    const entries = Object.entries(inputs ?? {});
     if (!entries.some(([, value]) => needsDescription(value))) {
       return entries.map(([name, value]) =>
         inputTensorFrom(model, name, value as Exclude<ModelInput, Blob>, undefined),
@@ -290,17 +303,19 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
       return input.arrayBuffer().then((buffer) => ({ kind: 'bytes', bytes: new Uint8Array(buffer) }));
     }
     if (typeof input !== 'object' || input === null || Array.isArray(input) || ArrayBuffer.isView(input)) {
-      throw new TypeError(`an input of a stream is a text, bytes, a Blob or an object of inputs by name`);
+      throw new TypeError('an input of a stream is a text, bytes, a Blob or an object of inputs by name');
     }
     const tensors = this.#tensorsFrom(modelIn(model), '', input as Readonly<Record<string, ModelInput>>, {});
-    if (!(tensors instanceof Promise)) return { kind: 'tensors', tensors };
-    return tensors.then((list) => ({ kind: 'tensors', tensors: list }));
+    if (tensors instanceof Promise) return tensors.then((list) => ({ kind: 'tensors', tensors: list }));
+    // On the wire it could not be told from the end of the inputs, which has no answer.
+    if (tensors.length === 0) throw new TypeError('an input of a stream has no tensor');
+    return { kind: 'tensors', tensors };
   }
 }
 
 export interface ModelClient<Models extends ModelTypes<Models>, Name extends keyof Models & string> {
   infer(inputs: InputsOf<Models[Name]>, options?: InferenceOptions): Promise<InferenceResult<OutputsOf<Models[Name]>>>;
-  stream(options?: DurableStreamOptions): InferenceStream;
+  stream(options?: DurableStreamOptions): InferenceStream<Models[Name]>;
   generate(prompt: string, options?: GenerateOptions): GeneratedText;
   describe(options?: InferenceOptions): Promise<ModelDescription>;
   ready(options?: InferenceOptions): Promise<boolean>;
@@ -341,10 +356,4 @@ function takeUrl(written: string): URL | undefined {
   } catch {
     return undefined;
   }
-}
-
-function headerSourceFrom(written: ClientOptions['headers']): HeaderSource | undefined {
-  if (written === undefined || typeof written === 'function') return written;
-  const list = Object.entries(written).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return () => list;
 }

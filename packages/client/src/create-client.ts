@@ -9,7 +9,8 @@ export function createClientWith<Models extends ModelTypes<Models>>(
   chooseTransport: (options: ClientOptions) => TransportFactory,
 ): Client<Models> {
   const isUrl = typeof url === 'string' || url instanceof URL;
-  const given = isUrl ? options : url;
+  // A variable of the environment may be undefined: then there is no endpoint.
+  const given = isUrl ? options : ((url as ClientOptions | undefined) ?? {});
   const urls = isUrl ? [url, ...(given.endpoints ?? [])] : (given.endpoints ?? []);
   return new Client<Models>(urls, given.transport ?? chooseTransport(given), given);
 }

@@ -58,6 +58,19 @@ export type InputOf<Type extends TensorType> = Datatype extends Type['datatype']
 export type InputsOf<Model extends ModelType> = {
   readonly [Name in keyof Model['inputs']]: InputOf<NonNullable<Model['inputs'][Name]>>;
 };
+/**
+ * An input of a stream: by name, as a text, or as bytes. The state of a model is the stream's, and metadata does not tell it
+ * from the other inputs: each may be left out.
+ */
+export type StreamInputOf<Model extends ModelType> = string extends keyof Model['inputs']
+  ? unknown
+  : Partial<InputsOf<Model>> | string | Uint8Array | Blob;
+
+/** Outputs of a stream by name. The state is not among them, and one that only ends an answer has none. */
+export type StreamOutputsOf<Model extends ModelType> = string extends keyof Model['outputs']
+  ? OutputsOf<Model>
+  : Partial<OutputsOf<Model>>;
+
 export type OutputsOf<Model extends ModelType> = {
   readonly [Name in keyof Model['outputs']]: OutputTensor<Model['outputs'][Name]['datatype']>;
 };

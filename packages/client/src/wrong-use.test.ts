@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Client } from './client.ts';
 import { createClient } from './index.ts';
+import { grpcTransport } from './transports/grpc/index.ts';
 
 /** As `millrace types` prints it. */
 interface Models {
@@ -62,6 +63,19 @@ async function uses(client: Client<Models>): Promise<void> {
   await client.infer('sentiment', { text: 'lovely', bias: 'high' });
   // @ts-expect-error 14: only the optional input
   await client.infer('sentiment', { bias: [0.5] });
+  const stream = client.stream('add');
+  await stream.send({ a });
+  for await (const { tensors } of stream) {
+    const streamed: Float32Array | undefined = tensors.sum?.data;
+    console.log(streamed);
+    // @ts-expect-error 15: an output of a stream that the model does not have
+    console.log(tensors.total);
+  }
+  // @ts-expect-error 16: an input of a stream that the model does not have
+  await stream.send({ a, b: a });
+  const again = client.model('add').stream();
+  // @ts-expect-error 17: an input of a stream of another datatype
+  await again.send({ a: Int32Array.of(1) });
   console.log(wrong);
 }
 
@@ -73,4 +87,43 @@ test('without types every name is accepted, and with them the same program compi
   expect([typeof plain.infer, typeof typed]).toEqual(['function', 'function']);
   expect(() => createClient({ endpoints: [] })).toThrow('at least one endpoint');
   expect(() => createClient('localhost:8000')).toThrow('is not a URL such as http://localhost:8000');
+});
+
+/** What the compiler would refuse, from a program without types. */
+const untyped = createClient('http://localhost:1', {
+  transport: () => ({
+    url: '',
+    calls: { close: () => {} } as never,
+    links: { connect: () => ({ send: () => {}, ping: undefined, close: () => {} }), close: () => {} },
+  }),
+}) as unknown as Record<'infer' | 'stream' | 'generate', (...given: unknown[]) => unknown>;
+const tensor = { shape: [1], data: Float32Array.of(1) };
+
+test.each<[string, () => unknown, string]>([
+  [
+    'a deadline that is a text',
+    () => untyped.infer('m', { tensor }, { deadlineMs: '5s' }),
+    'deadlineMs is 5s; it must',
+  ],
+  ['a deadline that is NaN', () => untyped.infer('m', { tensor }, { deadlineMs: Number.NaN }), 'deadlineMs is NaN'],
+  ['such a deadline of a stream', () => untyped.stream('m', { deadlineMs: '5s' }), 'deadlineMs is 5s; it must'],
+  ['no prompt', () => untyped.generate('m', undefined), 'prompt is undefined; it must be a text'],
+  ['a position of nothing', () => untyped.stream('m', { resume: {} }), 'resume is not the position of a stream'],
+  ['a position that was not stored', () => untyped.generate('m', '', { resume: null }), 'resume is not the position'],
+  [
+    'an input without tensors',
+    () => (untyped.stream('m') as { send(input: object): unknown }).send({}),
+    'has no tensor',
+  ],
+])('%s is refused at once', async (_, use, message) => {
+  await expect((async () => await use())()).rejects.toThrow(message);
+});
+
+test('an endpoint that cannot be used as it is written is refused', () => {
+  expect(() => createClient(undefined as never)).toThrow('a client needs at least one endpoint, such as http');
+  const transport = grpcTransport();
+  expect(() => createClient('http://me:secret@localhost:8000', { transport })).toThrow(
+    'the endpoint http://localhost:8000 has a password, which is not sent: give it as headers',
+  );
+  expect(() => createClient('http://localhost:8000/models', { transport })).toThrow('has a path, and gRPC has none');
 });

@@ -1,5 +1,6 @@
 /** The client's HTTP/2 on real sockets, against the server of node:http2: keepalive, hedging, TLS, GOAWAY. */
 import { once } from 'node:events';
+import { createServer as createHttp1Server } from 'node:http';
 import {
   createSecureServer,
   createServer,
@@ -258,6 +259,79 @@ describe('GOAWAY', () => {
     client.close();
     expect((await pending).code).toBe('unreachable');
     await eventually('the connection is closed', () => server.openSessions() === 0);
+  });
+});
+
+describe('calls that wait for room', () => {
+  /** More than may wait at once. */
+  const stoppedCalls = 10_001;
+
+  test('one that is stopped leaves the queue', async () => {
+    let onLimited = (): void => {};
+    const limited = new Promise<void>((resolve) => {
+      onLimited = resolve;
+    });
+    const server = await foreignServer((stream, number) => {
+      if (number > 1) answer(stream);
+      else stream.session?.settings({ maxConcurrentStreams: 1 }, () => onLimited());
+    });
+    const client = clientOf(`http://127.0.0.1:${server.port}`, { connectionsMax: 1 });
+    const first = client.ready();
+    await limited;
+    for (let count = 0; count < stoppedCalls; count++) {
+      const controller = new AbortController();
+      const stopped = client.ready({ signal: controller.signal });
+      controller.abort();
+      await expect(stopped).rejects.toThrow('aborted');
+    }
+    const waiting = client.ready();
+    answer(server.streams[0] as ServerHttp2Stream);
+    expect(await Promise.all([first, waiting])).toEqual([true, true]);
+    expect(server.streams).toHaveLength(2);
+  });
+});
+
+test('a header value that is no text is refused, and costs other calls nothing', async () => {
+  const server = await foreignServer((_stream, number) => {
+    if (number === 2) for (const one of server.streams) answer(one);
+  });
+  const values: unknown[] = ['text', 5, undefined, null, 'text'];
+  const client = clientOf(
+    `http://127.0.0.1:${server.port}`,
+    {},
+    { headers: () => [['x-value', values.shift() as string]] },
+  );
+  const first = client.ready();
+  for (let count = 0; count < 3; count++) {
+    await expect(client.ready()).rejects.toThrow('the header field "x-value" cannot be sent');
+  }
+  expect(await Promise.all([first, client.ready()])).toEqual([true, true]);
+  expect(server.sessions).toHaveLength(1);
+});
+
+describe('a server of another protocol is told apart', () => {
+  const authority = testAuthority('client-protocol-test');
+
+  test('HTTP/1.1', async () => {
+    const server = createHttp1Server((_request, response) => response.end());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const error = await failureOf(clientOf(`http://127.0.0.1:${port}`).ready());
+    expect(error.message).toContain('the server does not answer in HTTP/2, which gRPC needs');
+  });
+
+  test('TLS, where the URL has http', async () => {
+    const server = await foreignServer(answer, testCertificate('server', authority));
+    const error = await failureOf(clientOf(`http://127.0.0.1:${server.port}`).ready());
+    expect(error.message).toContain('the server closed the connection without an answer in HTTP/2; is it https://?');
+  });
+
+  test('no TLS, where the URL has https', async () => {
+    const server = await foreignServer(answer);
+    const error = await failureOf(clientOf(`https://localhost:${server.port}`).ready());
+    expect(error.message).toBe(`localhost:${server.port} cannot be reached: its answer is not TLS; is it http://?`);
   });
 });
 

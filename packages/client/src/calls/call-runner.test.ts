@@ -1,5 +1,5 @@
 /** Calls on a clock of the test, over transports that answer as told. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { ClientClock } from '../client-clock.ts';
 import type { ClientEvent } from '../client-observer.ts';
 import { MillraceError, unprocessed, unreachable } from '../errors/millrace-error.ts';
@@ -7,6 +7,7 @@ import { compileServiceConfig, type ServiceConfig } from '../policy/service-conf
 import type { CallTransport, EndpointTransports, LinkTransport, PendingCall } from '../transports/transport.ts';
 import { CallRunner } from './call-runner.ts';
 import { Endpoints } from './endpoints.ts';
+import type { HeaderSource } from './header-source.ts';
 
 /** Time moves when the test says so. */
 class TestClock implements ClientClock {
@@ -87,6 +88,8 @@ interface Setup {
   readonly clock: TestClock;
   readonly servers: readonly ScriptedCalls[];
   readonly events: ClientEvent[];
+  /** What the program gives to the runner. */
+  readonly hooks: { headers: HeaderSource; observe: (event: ClientEvent) => void };
   call(options?: { deadlineMs?: number; signal?: AbortSignal; isRepeatable?: boolean }): Promise<string>;
 }
 
@@ -102,17 +105,19 @@ function setup(config: ServiceConfig, ...scripts: (readonly [number, Outcome])[]
     return { url: `http://server${index}`, calls, links: { close: () => {} } as unknown as LinkTransport };
   });
   const events: ClientEvent[] = [];
+  const hooks: Setup['hooks'] = { headers: () => [], observe: (event) => events.push(event) };
   const runner = new CallRunner({
     endpoints: new Endpoints(transports, clock),
     config: compileServiceConfig(config),
     clock,
-    headers: undefined,
-    observe: (event) => events.push(event),
+    headers: () => hooks.headers(),
+    observe: (event) => hooks.observe(event),
   });
   return {
     clock,
     servers,
     events,
+    hooks,
     call: ({ deadlineMs, signal, isRepeatable = true } = {}) =>
       runner.run({
         identity: { service: 's', method: 'M', model: 'm' },
@@ -188,6 +193,88 @@ test('a signal stops the attempt, and its reason is thrown', async () => {
   expect(await never).toMatchObject({ message: 'before' });
   expect(servers[0]?.started).toHaveLength(1);
 });
+
+test.each([
+  ['throw', () => expectToken()],
+  ['reject', () => Promise.resolve().then(expectToken)],
+])('headers that %s end the call with their error, in the first attempt and in a retry', async (_, headers) => {
+  const { clock, servers, events, hooks, call } = setup(retrying, [[0, full()]]);
+  hooks.headers = headers;
+  expect(await call().catch((error: unknown) => error)).toMatchObject({ message: 'no token' });
+  hooks.headers = () => [];
+  const retried = call().catch((error: unknown) => error);
+  await clock.advance(50);
+  hooks.headers = headers;
+  await clock.advance(1000);
+  expect(await retried).toMatchObject({ message: 'no token' });
+  expect(servers[0]?.started).toHaveLength(1);
+  expect(events.map(({ kind }) => kind)).toEqual(['attempt-started', 'attempt-ended']);
+  expect(clock.timerCount).toBe(0);
+});
+
+function expectToken(): never {
+  throw new Error('no token');
+}
+
+test('an observer that throws changes no call, and its error is not lost', async () => {
+  const thrown: (() => void)[] = [];
+  vi.stubGlobal('queueMicrotask', (callback: () => void) => thrown.push(callback));
+  const { clock, hooks, call } = setup(retrying, [
+    [0, full()],
+    [0, 'answer'],
+  ]);
+  hooks.observe = ({ kind }) => {
+    throw new Error(`no span for ${kind}`);
+  };
+  const result = call();
+  await clock.advance(1000);
+  vi.unstubAllGlobals();
+  expect(await result).toBe('answer');
+  expect(thrown).toHaveLength(4);
+  for (const callback of thrown) expect(callback).toThrow('no span for attempt-');
+});
+
+test('an attempt that is stopped is told as ended: a trace has no open spans', async () => {
+  const hedging = { maxAttempts: 3, hedgingDelay: '0.05s' };
+  const config = { methodConfig: [{ name: [{}], hedgingPolicy: hedging }] };
+  const hedged = setup(config, [
+    [900, 'slow'],
+    [20, 'fast'],
+  ]);
+  const answer = hedged.call();
+  await hedged.clock.advance(2000);
+  expect(await answer).toBe('fast');
+  expect(endsOf(hedged.events)).toEqual([
+    [2, 20, undefined],
+    [1, 70, 'cancelled'],
+  ]);
+
+  const late = setup(config, [
+    [900, 'slow'],
+    [900, 'slow'],
+  ]);
+  const error = late.call({ deadlineMs: 80 }).catch((reason: unknown) => reason);
+  await late.clock.advance(2000);
+  expect(await error).toMatchObject({ code: 'deadline-exceeded', attempts: 2, endpoint: 'http://server0' });
+  expect(endsOf(late.events)).toEqual([
+    [1, 80, 'deadline-exceeded'],
+    [2, 30, 'deadline-exceeded'],
+  ]);
+
+  const left = setup(config, [[900, 'slow']]);
+  const controller = new AbortController();
+  const aborted = left.call({ signal: controller.signal }).catch((reason: unknown) => reason);
+  await left.clock.advance(10);
+  controller.abort(new Error('the user left'));
+  expect(await aborted).toMatchObject({ message: 'the user left' });
+  expect(endsOf(left.events)).toEqual([[1, 10, 'cancelled']]);
+});
+
+function endsOf(events: readonly ClientEvent[]): unknown[] {
+  return events.flatMap((event) =>
+    event.kind === 'attempt-ended' ? [[event.attempt, event.durationMs, event.error?.code]] : [],
+  );
+}
 
 test('a retry goes to the next server, and calls go there once the first is given up', async () => {
   const down = () => unreachable('refused', false);

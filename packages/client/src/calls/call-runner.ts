@@ -1,16 +1,13 @@
 /** Carries the failure policy of unary calls out: attempts one after the other, or side by side, within one deadline. */
 import type { ClientClock } from '../client-clock.ts';
-import type { CallIdentity, ClientObserver } from '../client-observer.ts';
+import { type CallIdentity, type ClientObserver, callHook } from '../client-observer.ts';
 import { MillraceError } from '../errors/millrace-error.ts';
 import { type FailedAttempt, mayRepeat, mayResend, retryDecision } from '../policy/retry-decision.ts';
 import { RetryThrottle } from '../policy/retry-throttle.ts';
 import type { CompiledServiceConfig, MethodPolicy } from '../policy/service-config.ts';
 import type { AttemptContext, CallTransport, PendingCall } from '../transports/transport.ts';
 import type { Endpoints } from './endpoints.ts';
-
-export type HeaderSource = () =>
-  | readonly (readonly [string, string])[]
-  | Promise<readonly (readonly [string, string])[]>;
+import { type HeaderSource, withHeaders } from './header-source.ts';
 
 export interface CallEnvironment {
   readonly endpoints: Endpoints;
@@ -43,7 +40,14 @@ export class CallRunner {
   }
 }
 
-const noHeaders: readonly (readonly [string, string])[] = [];
+/** NaN and texts pass every comparison, or fail it: a deadline of them would be none, or be over at once. */
+export function mustBeDeadline(deadlineMs: number | undefined): void {
+  if (deadlineMs !== undefined && Number(deadlineMs) !== deadlineMs) {
+    throw new TypeError(`deadlineMs is ${String(deadlineMs)}; it must be a number`);
+  }
+}
+
+type AttemptEnded = (error: MillraceError | undefined) => void;
 
 class RunningCall<Result> {
   readonly #runner: CallRunner;
@@ -52,14 +56,16 @@ class RunningCall<Result> {
   readonly #resolve: (result: Result) => void;
   readonly #reject: (error: unknown) => void;
   readonly #deadlineMs: number;
-  /** Attempts under way: one, or several where the call is hedged. */
-  readonly #pending = new Set<PendingCall<Result>>();
+  /** Attempts under way, one, or several where the call is hedged, and who hears of their end. */
+  readonly #pending = new Map<PendingCall<Result>, AttemptEnded>();
   #attempts = 0;
   /** Those that only waited for a server. */
   #waits = 0;
   /** Those that followed at once on one that the server did not process. */
   #resends = 0;
   #failedEndpoint = -1;
+  /** Of the last attempt. */
+  #endpoint: string | undefined = undefined;
   #stopDeadline: (() => void) | undefined = undefined;
   #stopNext: (() => void) | undefined = undefined;
   #isOver: boolean = false;
@@ -75,6 +81,7 @@ class RunningCall<Result> {
     this.#call = call;
     this.#resolve = resolve;
     this.#reject = reject;
+    mustBeDeadline(call.deadlineMs);
     this.#policy = config.policyOf(call.identity.service, call.identity.method);
     const timeoutMs = Math.min(this.#policy.timeoutMs, call.deadlineMs ?? Number.POSITIVE_INFINITY);
     this.#deadlineMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.nowMs() + timeoutMs;
@@ -101,23 +108,27 @@ class RunningCall<Result> {
   #onDeadline(): void {
     const { identity } = this.#call;
     const attempts = `${this.#attempts} ${this.#attempts === 1 ? 'attempt' : 'attempts'}`;
-    this.#fail(
-      new MillraceError('deadline-exceeded', `the deadline of ${identity.method} has passed after ${attempts}`),
+    const error = new MillraceError(
+      'deadline-exceeded',
+      `the deadline of ${identity.method} has passed after ${attempts}`,
+    );
+    this.#fail(error, error);
+  }
+
+  /** What the program's headers throw ends the call. A retry is begun by a timer, so that nobody else would hear of it. */
+  #attempt(): void {
+    withHeaders(
+      this.#runner.environment.headers,
+      (list) => {
+        if (!this.#isOver) this.#send(list);
+      },
+      this.#onRefused,
     );
   }
 
-  #attempt(): void {
-    const { headers } = this.#runner.environment;
-    const given = headers === undefined ? noHeaders : headers();
-    if (given instanceof Promise) {
-      given.then(
-        (list) => {
-          if (!this.#isOver) this.#send(list);
-        },
-        (error: unknown) => this.#finish(() => this.#reject(error)),
-      );
-    } else this.#send(given);
-  }
+  readonly #onRefused = (error: unknown): void => {
+    this.#finish(() => this.#reject(error));
+  };
 
   #send(headers: readonly (readonly [string, string])[]): void {
     const { endpoints, clock, observe } = this.#runner.environment;
@@ -131,13 +142,16 @@ class RunningCall<Result> {
     const { calls, url } = endpoints.at(index);
     this.#attempts += 1;
     const attempt = this.#attempts;
-    observe?.({ kind: 'attempt-started', call: this.#call.identity, attempt, endpoint: url });
-    const ended = (error: MillraceError | undefined): void => {
-      const durationMs = clock.nowMs() - startedMs;
-      observe?.({ kind: 'attempt-ended', call: this.#call.identity, attempt, endpoint: url, durationMs, error });
-    };
+    this.#endpoint = url;
+    const call = this.#call.identity;
     const pending = this.#call.begin(calls, { timeoutMs: this.#deadlineMs - startedMs, headers });
-    this.#pending.add(pending);
+    callHook(observe, { kind: 'attempt-started', call, attempt, endpoint: url });
+    const ended: AttemptEnded = (error) => {
+      if (observe === undefined) return;
+      const durationMs = clock.nowMs() - startedMs;
+      callHook(observe, { kind: 'attempt-ended', call, attempt, endpoint: url, durationMs, error });
+    };
+    this.#pending.set(pending, ended);
     this.#scheduleHedge();
     pending.result.then(
       (result) => {
@@ -150,7 +164,8 @@ class RunningCall<Result> {
       (error: unknown) => {
         if (!this.#pending.delete(pending)) return;
         if (!(error instanceof MillraceError)) {
-          this.#finish(() => this.#reject(error));
+          ended(stopped(error));
+          this.#onRefused(error);
           return;
         }
         error.endpoint = url;
@@ -204,21 +219,31 @@ class RunningCall<Result> {
     this.#stopNext = clock.setTimer(decision.atMs - failed.nowMs, () => this.#attempt());
   }
 
-  #fail(error: MillraceError): void {
+  #fail(error: MillraceError, ofPending?: MillraceError): void {
     error.attempts = this.#attempts;
-    this.#finish(() => this.#reject(error));
+    error.endpoint ??= this.#endpoint;
+    this.#finish(() => this.#reject(error), ofPending);
   }
 
-  #finish(settle: () => void): void {
+  /** `ofPending`: what ended the attempts that are under way; absent: nobody waits for them any more. */
+  #finish(settle: () => void, ofPending?: MillraceError): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#call.signal?.removeEventListener('abort', this.#onAbort);
     this.#stopDeadline?.();
     this.#stopNext?.();
-    for (const pending of this.#pending) pending.stop();
-    this.#pending.clear();
+    for (const [pending, ended] of this.#pending) {
+      this.#pending.delete(pending);
+      pending.stop();
+      ended(ofPending ?? stopped());
+    }
     settle();
   }
+}
+
+/** The call is over for another reason than this attempt. */
+function stopped(cause?: unknown): MillraceError {
+  return new MillraceError('cancelled', 'the attempt was stopped', { cause });
 }
 
 function withReason(error: MillraceError, why: string): MillraceError {

@@ -48,8 +48,9 @@ export class Endpoints {
     this.#set.onDraining(index, this.#clock.nowMs());
   }
 
-  /** Calls back when the client is closed; returns what takes that back. */
+  /** Calls back when the client is closed; returns what takes that back. Throws where it is closed already. */
   whenClosed(callback: () => void): () => void {
+    if (this.#isClosed) throw new TypeError('the client is closed');
     this.#closing.add(callback);
     return () => this.#closing.delete(callback);
   }

@@ -1,11 +1,12 @@
 /** One call of the management API by `fetch`. It is made once: whether a change may be repeated is the operator's to decide. */
+import { headerSourceFrom } from '../calls/header-source.ts';
 import type { ClientCallOptions, ClientOptions } from '../client.ts';
 import { platformClock } from '../client-clock.ts';
 import { MillraceError, unreachable, unreadableAnswer } from '../errors/millrace-error.ts';
 import { errorOfResponse, unreachableBy } from '../transports/fetch/fetch-calls.ts';
 
 export interface ManagedServerOptions {
-  /** Sent with every call, names in lower case: credentials. A function is asked each time. */
+  /** Sent with every call: credentials. A function is asked each time. */
   readonly headers?: NonNullable<ClientOptions['headers']>;
   /** Instead of the platform's: for a Unix socket, one that knows how to reach it. */
   readonly fetch?: typeof fetch;
@@ -52,9 +53,9 @@ export class ManagementCalls {
   }
 
   async #answerOf({ method, path, body, ifRevision }: ManagementRequest, signal: AbortSignal): Promise<unknown> {
-    const { headers = {}, fetch: given } = this.#options;
-    const own = typeof headers === 'function' ? await headers() : Object.entries(headers);
-    const fields: [string, string][] = own.map(([name, value]) => [name, value]);
+    const { headers, fetch: given } = this.#options;
+    const own = await headerSourceFrom(headers)?.();
+    const fields: [string, string][] = (own ?? []).map(([name, value]) => [name, value]);
     // Also where there is no body: without this type a server refuses it from browsers, also from its own pages.
     fields.push(['content-type', 'application/json']);
     if (ifRevision !== undefined) fields.push(['if-match', `"${ifRevision}"`]);

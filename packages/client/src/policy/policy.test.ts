@@ -57,8 +57,18 @@ describe('service config', () => {
     );
   });
 
-  test('no call is sent more than five times', () => {
-    expect(policyOf({ retryPolicy: { ...retryPolicy, maxAttempts: 50 } }).attemptsMax).toBe(5);
+  test('no call is sent more than five times, and the last error says why', () => {
+    const policy = policyOf({ retryPolicy: { ...retryPolicy, maxAttempts: 50 } });
+    expect(policy.attemptsMax).toBe(5);
+    expect(retryDecision(policy, failed(full, { attempts: 5 }), 0.5)).toEqual({
+      kind: 'give-up',
+      why: 'after 5 attempts, not 50: the limit of gRPC',
+    });
+    const five = policyOf({ retryPolicy: { ...retryPolicy, maxAttempts: 5 } });
+    expect(retryDecision(five, failed(full, { attempts: 5 }), 0.5)).toEqual({
+      kind: 'give-up',
+      why: 'after 5 attempts',
+    });
     expect(compileServiceConfig({}).policyOf(service, 'ModelInfer').attemptsMax).toBe(1);
     expect(compileServiceConfig(defaultServiceConfig).policyOf(service, 'ModelInfer').attemptsMax).toBe(4);
   });

@@ -38,7 +38,7 @@ export function retryDecision(policy: MethodPolicy, failed: FailedAttempt, rando
   if (!mayRepeat(policy, failed)) return { kind: 'give-up', why: '' };
   const isWaiting = policy.waitForReady && error.code === 'unreachable' && isUnseen;
   if (!isWaiting && attempts >= policy.attemptsMax) {
-    return { kind: 'give-up', why: policy.attemptsMax > 1 ? `after ${attempts} attempts` : '' };
+    return { kind: 'give-up', why: policy.attemptsMax > 1 ? `after ${attempts} attempts${policy.attemptsNote}` : '' };
   }
   if (failed.isThrottled && !isWaiting) return { kind: 'give-up', why: 'too many calls fail; retries are throttled' };
   const atMs = failed.nowMs + (error.retryAfterMs ?? backoffMs(policy, attempts, random, isWaiting));

@@ -12,7 +12,7 @@ export interface MethodName {
 }
 
 export interface MethodRetryPolicy {
-  /** The first one included; from 2 to 5, as gRPC has it. */
+  /** The first one included; at least 2. As in gRPC, a number above 5 counts as 5. */
   readonly maxAttempts: number;
   readonly initialBackoff: string;
   readonly maxBackoff: string;
@@ -22,6 +22,7 @@ export interface MethodRetryPolicy {
 }
 
 export interface HedgingPolicy {
+  /** As for retries: at least 2, and a number above 5 counts as 5. */
   readonly maxAttempts: number;
   /** After this time without an answer the call is sent once more. */
   readonly hedgingDelay: string;
@@ -65,6 +66,8 @@ export interface MethodPolicy {
   readonly timeoutMs: number;
   readonly waitForReady: boolean;
   readonly attemptsMax: number;
+  /** Where more were asked for: what a call that gives up says of that. */
+  readonly attemptsNote: string;
   readonly initialBackoffMs: number;
   readonly maxBackoffMs: number;
   readonly backoffMultiplier: number;
@@ -116,6 +119,7 @@ const onceOnly: MethodPolicy = {
   timeoutMs: Number.POSITIVE_INFINITY,
   waitForReady: false,
   attemptsMax: 1,
+  attemptsNote: '',
   initialBackoffMs: 0,
   maxBackoffMs: 0,
   backoffMultiplier: 1,
@@ -137,7 +141,7 @@ function policyFrom(entry: MethodConfig, where: string, problems: string[]): Met
     const at = `${where}.hedgingPolicy`;
     return {
       ...policy,
-      attemptsMax: attemptsFrom(hedging.maxAttempts, at, problems),
+      ...attemptsFrom(hedging.maxAttempts, at, problems),
       retryable: statusesFrom(hedging.nonFatalStatusCodes, `${at}.nonFatalStatusCodes`, problems),
       hedgingDelayMs: msFrom(hedging.hedgingDelay, `${at}.hedgingDelay`, problems, true),
     };
@@ -147,7 +151,7 @@ function policyFrom(entry: MethodConfig, where: string, problems: string[]): Met
   if (!(retry.backoffMultiplier > 0)) problems.push(`${at}.backoffMultiplier must be above 0`);
   return {
     ...policy,
-    attemptsMax: attemptsFrom(retry.maxAttempts, at, problems),
+    ...attemptsFrom(retry.maxAttempts, at, problems),
     initialBackoffMs: msFrom(retry.initialBackoff, `${at}.initialBackoff`, problems),
     maxBackoffMs: msFrom(retry.maxBackoff, `${at}.maxBackoff`, problems),
     backoffMultiplier: retry.backoffMultiplier,
@@ -165,12 +169,16 @@ function throttleFrom(written: ServiceConfig['retryThrottling'], problems: strin
   return { tokensMax: maxTokens, tokenRatio };
 }
 
-function attemptsFrom(written: number, where: string, problems: string[]): number {
+function attemptsFrom(
+  written: number,
+  where: string,
+  problems: string[],
+): Pick<MethodPolicy, 'attemptsMax' | 'attemptsNote'> {
   if (!Number.isInteger(written) || written < 2) {
     problems.push(`${where}.maxAttempts is ${written}; it must be an integer of at least 2`);
-    return 1;
   }
-  return Math.min(written, attemptsLimit);
+  if (written <= attemptsLimit) return { attemptsMax: written, attemptsNote: '' };
+  return { attemptsMax: attemptsLimit, attemptsNote: `, not ${written}: the limit of gRPC` };
 }
 
 function statusesFrom(

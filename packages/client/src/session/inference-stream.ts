@@ -1,10 +1,11 @@
 /** A durable stream for programs: `send` inputs, iterate over outputs. Connections come and go below it. */
 import type { OpenFrame, OutputFrame } from '@millrace/protocol';
-import type { HeaderSource } from '../calls/call-runner.ts';
 import type { Endpoints } from '../calls/endpoints.ts';
+import { type HeaderSource, withHeaders } from '../calls/header-source.ts';
 import type { ClientClock } from '../client-clock.ts';
-import type { ClientObserver } from '../client-observer.ts';
+import { type ClientObserver, callHook } from '../client-observer.ts';
 import { MillraceError, unreachable } from '../errors/millrace-error.ts';
+import type { AnyModel, ModelType, StreamInputOf, StreamOutputsOf } from '../model-types.ts';
 import { OutputTensor } from '../tensors/output-tensor.ts';
 import type { LinkListener, TransportLink } from '../transports/transport.ts';
 import type { SessionInput } from './kept-inputs.ts';
@@ -21,14 +22,14 @@ export interface StreamPosition {
 }
 
 /** One output of a stream. */
-export interface StreamedOutput {
+export interface StreamedOutput<Model extends ModelType = AnyModel> {
   /** 1, 2, 3 and so on, the same after every resume. */
   readonly sequence: number;
   /** The input that it answers. */
   readonly inputSequence: number;
   /** The last output for that input. */
   readonly isLast: boolean;
-  readonly tensors: Readonly<Record<string, OutputTensor>>;
+  readonly tensors: StreamOutputsOf<Model>;
   /** Of a model that answers with text, and of a generator the text that is complete with its token. */
   readonly text: string | undefined;
   readonly token: number | undefined;
@@ -48,7 +49,7 @@ export interface StreamEnvironment {
   readonly observe: ClientObserver | undefined;
 }
 
-export class InferenceStream implements AsyncIterable<StreamedOutput> {
+export class InferenceStream<Model extends ModelType = AnyModel> implements AsyncIterable<StreamedOutput<Model>> {
   readonly #environment: StreamEnvironment;
   readonly #config: SessionConfig;
   readonly #events: StreamEvents;
@@ -80,7 +81,9 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
     this.#encode = encode;
     this.#events = events;
     this.#session = new ClientStreamSession(config, environment.clock.nowMs());
-    this.#forget = environment.endpoints.whenClosed(() => this.detach());
+    this.#forget = environment.endpoints.whenClosed(() =>
+      this.#leave(new MillraceError('cancelled', 'the client is closed')),
+    );
     this.#run();
   }
 
@@ -102,7 +105,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   }
 
   /** Resolves when there is room for another input. */
-  send(input: unknown, options: { eventTimeMs?: number; deadlineMs?: number } = {}): Promise<void> {
+  send(input: StreamInputOf<Model>, options: { eventTimeMs?: number; deadlineMs?: number } = {}): Promise<void> {
     return this.#add(() => this.#encode(input), false, options);
   }
 
@@ -112,7 +115,7 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   }
 
   /** The last input. */
-  sendLast(input: unknown): Promise<void> {
+  sendLast(input: StreamInputOf<Model>): Promise<void> {
     return this.#add(() => this.#encode(input), true, {});
   }
 
@@ -146,20 +149,25 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
 
   /** Leaves the stream without ending it, and gives the position to resume after. */
   detach(): StreamPosition {
-    this.#session.detach();
-    this.#run();
+    this.#leave();
     return this.position;
   }
 
+  /** With an error: the program did not ask for it, and must not take what it has for the whole. */
+  #leave(error?: MillraceError): void {
+    this.#session.detach(error);
+    this.#run();
+  }
+
   /** One program takes the outputs. An iteration that is left early cancels the stream: `detach` first to keep it. */
-  [Symbol.asyncIterator](): AsyncIterator<StreamedOutput, undefined> {
+  [Symbol.asyncIterator](): AsyncIterator<StreamedOutput<Model>, undefined> {
     const { clock } = this.#environment;
     return {
       next: async () => {
         for (;;) {
           const output = this.#session.takeOutput(clock.nowMs());
           this.#run();
-          if (output !== undefined) return { done: false, value: outputFrom(output) };
+          if (output !== undefined) return { done: false, value: outputFrom(output) as StreamedOutput<Model> };
           const { ending } = this.#session;
           if (ending?.kind === 'ended' && ending.error !== undefined) throw ending.error;
           if (ending !== undefined) return { done: true, value: undefined };
@@ -236,12 +244,12 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
         for (const resolve of this.#waiting.splice(0)) resolve();
         break;
       case 'gap':
-        observe?.({ kind: 'stream-gap', streamId: this.streamId, error: command.error });
-        this.#events.onGap?.(command.error);
+        callHook(observe, { kind: 'stream-gap', streamId: this.streamId, error: command.error });
+        callHook(this.#events.onGap, command.error);
         break;
       case 'resumed':
-        observe?.({ kind: 'stream-resumed', streamId: this.streamId, gapMs: command.gapMs });
-        this.#events.onResumed?.(command.gapMs);
+        callHook(observe, { kind: 'stream-resumed', streamId: this.streamId, gapMs: command.gapMs });
+        callHook(this.#events.onResumed, command.gapMs);
         break;
       case 'draining':
         endpoints.onDraining(this.#endpoint);
@@ -252,25 +260,31 @@ export class InferenceStream implements AsyncIterable<StreamedOutput> {
   #connect(open: OpenFrame): void {
     this.#linkNumber += 1;
     const number = this.#linkNumber;
-    const { headers } = this.#environment;
-    const given = headers === undefined ? [] : headers();
-    if (!(given instanceof Promise)) {
-      this.#openLink(number, open, given);
-      return;
-    }
-    given.then(
+    withHeaders(
+      this.#environment.headers,
       (list) => {
         if (number === this.#linkNumber) this.#openLink(number, open, list);
       },
-      (error: unknown) => this.#onClose(number, unreachable('no credentials could be had', false, error)),
+      (error) => this.#onRefused(number, error),
     );
+  }
+
+  /**
+   * The program's headers cannot be had, or cannot be sent. For a stream that is resumed this is a lost connection, tried
+   * again; one that was never opened ends, as a call does.
+   */
+  #onRefused(number: number, cause: unknown): void {
+    if (number !== this.#linkNumber) return;
+    const error = unreachable(`the stream cannot be opened: ${String(cause)}`, false, cause);
+    if (this.#session.isOpened) this.#onClose(number, error);
+    else this.#leave(error);
   }
 
   #openLink(number: number, open: OpenFrame, headers: readonly (readonly [string, string])[]): void {
     const { endpoints, clock, observe } = this.#environment;
     this.#endpoint = endpoints.choose();
     const { links, url } = endpoints.at(this.#endpoint);
-    observe?.({ kind: 'stream-connecting', streamId: this.streamId, endpoint: url });
+    callHook(observe, { kind: 'stream-connecting', streamId: this.streamId, endpoint: url });
     const isPresent = (): boolean => number === this.#linkNumber;
     const listener: LinkListener = {
       onFrame: (frame) => {

@@ -207,12 +207,12 @@ export class ClientStreamSession {
     else if (!this.#isOpenedOnce && this.#phase === 'waiting') this.#phase = 'over';
   }
 
-  /** Leaves the stream as it is, to be resumed. */
-  detach(): void {
+  /** Leaves the stream as it is, to be resumed. With an error the program is told that the outputs are not complete. */
+  detach(error?: MillraceError): void {
     if (this.#phase === 'over') return;
     this.#closeLink();
     this.#phase = 'over';
-    this.#end({ kind: 'detached' });
+    this.#end(error === undefined ? { kind: 'detached' } : { kind: 'ended', outcome: 'failed', error });
   }
 
   onActivity(nowMs: number): void {

@@ -46,12 +46,15 @@ export function inputTensorFrom(
   const datatype = given ?? description?.datatype ?? takeDatatype(elements);
   if (datatype === undefined) throw new TypeError(`${where} needs a datatype: give {datatype, shape, data}`);
   if (!isAccepted(elements, datatype)) {
-    throw new TypeError(`${where} is ${datatype}, which takes ${acceptedBy(datatype)}, not ${kindOf(elements)}`);
+    const given = kindOf(elements, datatype);
+    throw new TypeError(`${where} is ${datatype}, which takes ${acceptedBy(datatype)}, not ${given}`);
   }
-  const data = bytesOf(elements, datatype);
+  const data = bytesOf(where, elements, datatype);
   const count = Array.isArray(elements) ? elements.length : data.length / (datatypes[datatype].bytes ?? 1);
   const shape = isShaped(value) ? value.shape : shapeFor(where, count, description);
-  const expected = shape.reduce((product, size) => product * size, 1);
+  // What is no size makes the product NaN, which is no count.
+  const sizeOf = (size: number): number => (Number.isInteger(size) && size >= 0 ? size : Number.NaN);
+  const expected = shape.reduce((product, size) => product * sizeOf(size), 1);
   if (expected !== count) {
     throw new TypeError(`${where} has ${count} elements, but the shape [${shape.join(', ')}] has ${expected}`);
   }
@@ -79,7 +82,7 @@ function shapeFor(where: string, count: number, description: TensorDescription |
 }
 
 function isShaped(value: ModelInput): value is ShapedInput {
-  return typeof value === 'object' && 'shape' in value && 'data' in value;
+  return typeof value === 'object' && value !== null && 'shape' in value && 'data' in value;
 }
 
 /** By the name of the class, which is the same in every frame of a page. */
@@ -112,14 +115,13 @@ function takeDatatype(elements: InputElements): Datatype | undefined {
   return typeof first === 'boolean' ? 'BOOL' : undefined;
 }
 
-function tagOf(elements: InputElements): string {
+function tagOf(elements: unknown): string {
   return Object.prototype.toString.call(elements).slice(8, -1);
 }
 
-function kindOf(elements: InputElements): string {
-  if (!Array.isArray(elements)) return tagOf(elements);
-  const first: unknown = elements[0];
-  return elements.length === 0 ? 'an empty array' : `${first instanceof Uint8Array ? 'Uint8Array' : typeof first}[]`;
+function kindOf(elements: InputElements, datatype: Datatype): string {
+  const at = Array.isArray(elements) ? strangerIn(elements, datatype) : -1;
+  return at < 0 ? tagOf(elements) : `${tagOf((elements as readonly unknown[])[at])} as element ${at}`;
 }
 
 function isAccepted(elements: InputElements, datatype: Datatype): boolean {
@@ -127,17 +129,26 @@ function isAccepted(elements: InputElements, datatype: Datatype): boolean {
     const tag = tagOf(elements);
     return datatypesByArray[tag] === datatype || (alsoAccepted[datatype]?.includes(tag) ?? false);
   }
-  const list = elements as readonly unknown[];
-  if (datatype === 'BYTES') return list.every((one) => typeof one === 'string' || one instanceof Uint8Array);
-  if (datatype === 'BOOL') return list.every((one) => typeof one === 'boolean');
-  return numberArrays[datatype] !== undefined && list.every((one) => typeof one === 'number');
+  return typeOf(datatype) !== '' && strangerIn(elements, datatype) < 0;
+}
+
+/** The first element that the datatype does not take. Unlike `every`, this sees the holes of an array. */
+function strangerIn(list: readonly unknown[], datatype: Datatype): number {
+  const type = typeOf(datatype);
+  return list.findIndex((one) => typeof one !== type && !(type === 'string' && one instanceof Uint8Array));
+}
+
+/** Of the elements of a list; byte strings go for texts. Empty: there is no list of the datatype. */
+function typeOf(datatype: Datatype): string {
+  if (datatype === 'BYTES') return 'string';
+  return datatype === 'BOOL' ? 'boolean' : numberArrays[datatype] === undefined ? '' : 'number';
 }
 
 function acceptedBy(datatype: Datatype): string {
-  if (datatype === 'BYTES') return 'texts or byte strings';
+  if (datatype === 'BYTES') return 'a list of texts or byte strings';
   const arrays = Object.keys(datatypesByArray).filter((name) => datatypesByArray[name] === datatype);
   const list = datatype === 'BOOL' ? ['boolean[]'] : numberArrays[datatype] === undefined ? [] : ['number[]'];
-  return [...arrays, ...(alsoAccepted[datatype] ?? []), ...list].join(' or ');
+  return [...arrays, ...(alsoAccepted[datatype] ?? []), ...list].join(' or ') || 'nothing';
 }
 
 /** What a list of plain numbers becomes. 64-bit integers and 16-bit floats have typed arrays only. */
@@ -152,17 +163,18 @@ const numberArrays: Partial<Record<Datatype, { from(list: readonly number[]): Nu
   FP64: Float64Array,
 };
 
-function bytesOf(elements: InputElements, datatype: Datatype): Uint8Array {
+function bytesOf(where: string, elements: InputElements, datatype: Datatype): Uint8Array {
   if (!Array.isArray(elements)) return viewOf(elements as NumberArray);
   if (datatype === 'BYTES') return encodeBytesElements(elements as readonly (string | Uint8Array)[]);
   if (datatype === 'BOOL') return Uint8Array.from(elements as readonly boolean[], Number);
   const list = elements as readonly number[];
   const array = numberArrays[datatype]?.from(list) as NumberArray;
-  // FP32 rounds; an integer that does not fit would become another number.
-  if (datatype !== 'FP32') {
-    const at = list.findIndex((one, index) => array[index] !== one && !Number.isNaN(one));
-    if (at >= 0) throw new RangeError(`element ${at} is ${list[at]}, which ${datatype} does not hold`);
-  }
+  // FP32 rounds, but a number that is too large would become infinite; an integer that does not fit, and NaN, another integer.
+  const isFloat = datatype === 'FP32' || datatype === 'FP64';
+  const at = list.findIndex((one, index) =>
+    isFloat ? Number.isFinite(one) !== Number.isFinite(array[index]) : one !== array[index],
+  );
+  if (at >= 0) throw new RangeError(`${where} has ${list[at]} as element ${at}, which ${datatype} does not hold`);
   return viewOf(array);
 }
 

@@ -47,7 +47,8 @@ export class ConnectionPool implements RpcCaller {
   readonly #options: Required<Omit<GrpcTransportOptions, 'tls'>> & { tls: ConnectionOptions };
   readonly #authority: string;
   readonly #connections: PooledConnection[] = [];
-  #waiting: WaitingCall[] = [];
+  /** In the order in which they came. */
+  readonly #waiting = new Set<WaitingCall>();
   #isClosed: boolean = false;
 
   constructor(url: URL, options: GrpcTransportOptions) {
@@ -88,18 +89,20 @@ export class ConnectionPool implements RpcCaller {
     const connection = this.#takeConnection();
     if (connection !== undefined)
       return new BegunCall(connection, connection.begin(fields, body, isWhole, deadlineAtMs, listener));
-    if (this.#waiting.length >= waitingMax) {
+    if (this.#waiting.size >= waitingMax) {
       throw unreachable(`${waitingMax} calls wait for a connection to ${this.#authority} already`, false);
     }
-    const call = new QueuedCall(fields, body, isWhole, deadlineAtMs, listener);
-    this.#waiting.push(call);
+    const call = new QueuedCall(fields, body, isWhole, deadlineAtMs, listener, () => this.#waiting.delete(call));
+    this.#waiting.add(call);
     return call;
   }
 
   close(): void {
     this.#isClosed = true;
     for (const connection of [...this.#connections]) connection.destroy('the client is closed', false);
-    for (const call of this.#waiting.splice(0)) call.fail();
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const call of waiting) call.fail();
   }
 
   #takeConnection(): PooledConnection | undefined {
@@ -121,10 +124,11 @@ export class ConnectionPool implements RpcCaller {
   }
 
   #serveWaiting(): void {
-    while (this.#waiting.length > 0 && !this.#isClosed) {
-      const connection = this.#takeConnection();
+    for (const call of this.#waiting) {
+      const connection = this.#isClosed ? undefined : this.#takeConnection();
       if (connection === undefined) return;
-      this.#waiting.shift()?.begin(connection);
+      this.#waiting.delete(call);
+      call.begin(connection);
     }
   }
 
@@ -157,10 +161,11 @@ const fieldCharactersMax = 8192;
 
 function mustBeField(name: string, value: string): void {
   const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name);
-  const isValue = /^[\t\x20-\x7e]*$/.test(value);
+  // Another value than a text would be written with a wrong length, and cost the connection with all its calls.
+  const isValue = typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value);
   if (isName && isValue) return;
   throw new TypeError(
-    `the header field ${JSON.stringify(name)} cannot be sent: its name must be a lower-case token, its value of ASCII without control characters`,
+    `the header field ${JSON.stringify(name)} cannot be sent: its name must be a lower-case token, its value a text of ASCII without control characters`,
   );
 }
 
@@ -192,9 +197,9 @@ class QueuedCall implements PoolCall, WaitingCall {
   readonly #body: Uint8Array[];
   readonly #deadlineAtMs: number;
   readonly #listener: RpcAnswerListener;
+  readonly #leaveQueue: () => void;
   #isWhole: boolean;
   #call: BegunCall | undefined = undefined;
-  #isStopped: boolean = false;
 
   constructor(
     fields: HeaderPairs,
@@ -202,22 +207,23 @@ class QueuedCall implements PoolCall, WaitingCall {
     isWhole: boolean,
     deadlineAtMs: number,
     listener: RpcAnswerListener,
+    leaveQueue: () => void,
   ) {
     this.#fields = fields;
     this.#deadlineAtMs = deadlineAtMs;
     this.#body = [...body];
     this.#isWhole = isWhole;
     this.#listener = listener;
+    this.#leaveQueue = leaveQueue;
   }
 
   begin(connection: PooledConnection): void {
-    if (this.#isStopped) return;
     const stream = connection.begin(this.#fields, this.#body, this.#isWhole, this.#deadlineAtMs, this.#listener);
     this.#call = new BegunCall(connection, stream);
   }
 
   fail(): void {
-    if (!this.#isStopped) this.#listener.onEnd(lostOutcome(unreachable('the client was closed', false)), []);
+    this.#listener.onEnd(lostOutcome(unreachable('the client was closed', false)), []);
   }
 
   send(body: readonly Uint8Array[], isEnd: boolean): void {
@@ -230,7 +236,7 @@ class QueuedCall implements PoolCall, WaitingCall {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#leaveQueue();
     this.#call?.stop();
   }
 
@@ -297,14 +303,14 @@ class PooledConnection {
       this.#heardAtMs = performance.now();
       this.http2.receive(bytes);
     });
-    let reason = 'the server closed the connection';
+    let reason: string | undefined;
     socket.once('error', (error) => {
-      reason = error.message;
+      reason = reasonOf(error);
     });
     socket.once('close', () => {
       clearTimeout(connectTimer);
       const what = this.#isConnected ? `the connection to ${url.host} was lost` : `${url.host} cannot be reached`;
-      this.http2.onLost(unreachable(`${what}: ${reason}`, this.#isConnected));
+      this.http2.onLost(unreachable(`${what}: ${reason ?? this.#closedText()}`, this.#isConnected));
     });
   }
 
@@ -322,6 +328,11 @@ class PooledConnection {
     const stream = this.http2.begin(fields, body, isWhole, deadlineAtMs, listener);
     if (!this.#isBusy) this.#becomeBusy();
     return stream;
+  }
+
+  #closedText(): string {
+    if (this.http2.isHttp2 || this.#url.protocol === 'https:') return 'the server closed the connection';
+    return 'the server closed the connection without an answer in HTTP/2; is it https://?';
   }
 
   destroy(message: string, wasSent: boolean): void {
@@ -388,6 +399,11 @@ class PooledConnection {
     }, delayMs);
     this.#timer.unref();
   }
+}
+
+function reasonOf({ message }: Error): string {
+  // OpenSSL's words for an answer that is no TLS, with the line of its own source.
+  return message.includes('wrong version number') ? 'its answer is not TLS; is it http://?' : message.trim();
 }
 
 function socketTo(url: URL, tls: ConnectionOptions): Socket | TLSSocket {

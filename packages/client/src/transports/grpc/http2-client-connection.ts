@@ -94,6 +94,8 @@ export class Http2ClientConnection implements FrameSink {
   #dataLength = 0;
   /** The server takes no further calls on this connection. */
   isLeaving: boolean = false;
+  /** The server has begun as every server of HTTP/2 does, with SETTINGS. */
+  isHttp2: boolean = false;
   isStopped: boolean = false;
   readonly isTurnOver: boolean = false;
 
@@ -243,6 +245,14 @@ export class Http2ClientConnection implements FrameSink {
   }
 
   onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean {
+    if (!this.isHttp2) {
+      // Text of HTTP/1.1 reads as a frame too, of another type.
+      if (type !== frameType.settings) {
+        this.fail(errorCode.protocolError, 'the server does not answer in HTTP/2, which gRPC needs');
+        return false;
+      }
+      this.isHttp2 = true;
+    }
     if (this.#block.streamId !== 0 && (type !== frameType.continuation || streamId !== this.#block.streamId)) {
       this.fail(errorCode.protocolError, 'a header block was interrupted');
       return false;
