@@ -26,6 +26,7 @@ export * from './dispatch/warm-up.ts';
 export * from './dispatch/worker-identity.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';
+export * from './error-meanings.ts';
 export * from './errors.ts';
 export * from './file-error-message.ts';
 export * from './float16.ts';

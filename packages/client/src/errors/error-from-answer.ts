@@ -36,7 +36,7 @@ export function errorFromClose(closeCode: number, reason: string, wasOpen: boole
   const byNumber = codesByClose.get(closeCode);
   if (isErrorCode(name) && (byNumber === name || closeCodeOf(name) === closeCode)) return new MillraceError(name, text);
   if (byNumber !== undefined && !lostCodes.has(closeCode)) {
-    return new MillraceError(byNumber, reason === '' ? errorCatalogue[byNumber].meaning : reason);
+    return new MillraceError(byNumber, reason === '' ? `the server closed the connection with ${byNumber}` : reason);
   }
   const what = wasOpen ? 'the connection was closed' : 'the connection could not be opened';
   return new MillraceError(
