@@ -11,6 +11,8 @@ const measurePauseMs = 500;
 export interface MemoryMeterParts {
   readonly clock: Clock;
   readonly measure: MeasureProcess;
+  /** Measures processes without holding the event loop; if left out, `measure` is used for all of them in one turn. */
+  readonly measureAside?: ((pids: readonly number[]) => Promise<MeasureProcess>) | undefined;
   readonly listener: Pick<RevisionListener, 'memoryMeasured'>;
   readonly revisions: KnownRevisions;
   readonly loop: KeeperLoop;
@@ -21,14 +23,15 @@ export class MemoryMeter {
   readonly #parts: MemoryMeterParts;
   #measuredAt = Number.NEGATIVE_INFINITY;
   #cancelNext: (() => void) | undefined;
+  #isStopped: boolean = false;
 
   constructor(parts: MemoryMeterParts) {
     this.#parts = parts;
   }
 
-  /** Measures every process now. */
-  measure(): void {
-    const { clock, measure, listener, revisions, loop } = this.#parts;
+  /** Measures every process now, unless that was done already. */
+  measure(measure: MeasureProcess = this.#parts.measure): void {
+    const { clock, listener, revisions, loop } = this.#parts;
     this.#measuredAt = clock.now();
     const measureOnce = measuredOnce(measure);
     const byModel: { model: ServedModel; bytes: number }[] = [];
@@ -51,13 +54,29 @@ export class MemoryMeter {
   }
 
   measureEvery(pauseMs: number): void {
-    this.#cancelNext = this.#parts.clock.alarm(pauseMs, () => {
-      this.measure();
-      this.measureEvery(pauseMs);
+    const { clock, measureAside } = this.#parts;
+    this.#cancelNext = clock.alarm(pauseMs, () => {
+      if (measureAside === undefined) {
+        this.measure();
+        this.measureEvery(pauseMs);
+        return;
+      }
+      void measureAside(this.#pids()).then((measure) => {
+        if (this.#isStopped) return;
+        this.measure(measure);
+        this.measureEvery(pauseMs);
+      });
     });
   }
 
+  /** The processes of all workers, each once. */
+  #pids(): readonly number[] {
+    const memory = this.#parts.revisions.all().flatMap(({ running }) => running?.memory() ?? []);
+    return [...new Set(memory.flatMap(({ pid }) => (pid === undefined ? [] : [pid])))];
+  }
+
   stop(): void {
+    this.#isStopped = true;
     this.#cancelNext?.();
   }
 }
