@@ -37,7 +37,7 @@ class MeteredRevisions {
 
   async answer(): Promise<void> {
     this.#answer(() => 100);
-    await Promise.resolve();
+    await new Promise(setImmediate);
   }
 }
 
@@ -60,6 +60,19 @@ test('processes are measured aside, each once, and again a while after that has 
   await metered.answer();
   expect(metered.told).toEqual([100, 200]);
   metered.clock.advance(1000);
+  expect(metered.asked).toHaveLength(2);
+});
+
+test('several who ask at once share one measurement, and one that was just made is not repeated', async () => {
+  const metered = new MeteredRevisions();
+  const asking = [metered.meter.measureAside(), metered.meter.measureAside()];
+  expect(metered.asked).toEqual([[1, 2]]);
+  await metered.answer();
+  await Promise.all(asking);
+  await metered.meter.measureAside();
+  expect(metered.told).toEqual([100, 200]);
+  metered.clock.advance(500);
+  void metered.meter.measureAside();
   expect(metered.asked).toHaveLength(2);
 });
 

@@ -23,6 +23,7 @@ export class MemoryMeter {
   readonly #parts: MemoryMeterParts;
   #measuredAt = Number.NEGATIVE_INFINITY;
   #cancelNext: (() => void) | undefined;
+  #measuring: Promise<void> | undefined;
   #isStopped: boolean = false;
 
   constructor(parts: MemoryMeterParts) {
@@ -53,18 +54,29 @@ export class MemoryMeter {
     if (isStale && loop.keeper.budgetBytes !== Number.POSITIVE_INFINITY) this.measure();
   }
 
+  /** Measures without holding the event loop, unless that was done a moment ago; resolves when it is done. */
+  measureAside(): Promise<void> {
+    if (this.#parts.clock.now() - this.#measuredAt < measurePauseMs) return Promise.resolve();
+    this.#measuring ??= this.#measuredAside().finally(() => {
+      this.#measuring = undefined;
+    });
+    return this.#measuring;
+  }
+
+  async #measuredAside(): Promise<void> {
+    const measure = await this.#parts.measureAside?.(this.#pids());
+    if (!this.#isStopped) this.measure(measure);
+  }
+
   measureEvery(pauseMs: number): void {
-    const { clock, measureAside } = this.#parts;
-    this.#cancelNext = clock.alarm(pauseMs, () => {
-      if (measureAside === undefined) {
+    this.#cancelNext = this.#parts.clock.alarm(pauseMs, () => {
+      if (this.#parts.measureAside === undefined) {
         this.measure();
         this.measureEvery(pauseMs);
         return;
       }
-      void measureAside(this.#pids()).then((measure) => {
-        if (this.#isStopped) return;
-        this.measure(measure);
-        this.measureEvery(pauseMs);
+      void this.measureAside().then(() => {
+        if (!this.#isStopped) this.measureEvery(pauseMs);
       });
     });
   }
