@@ -1,6 +1,6 @@
 /**
  * How the server's child processes are started (workers, describing and analysing processes): who they run as, where their
- * temporary files go, that the kernel prefers the router where both want a core, and ends them first when memory runs out.
+ * temporary files go, their priority, and that the kernel ends them first when memory runs out.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, chown, readdir, stat } from 'node:fs/promises';

@@ -753,7 +753,7 @@ export const fields = {
       synonyms: ['nice'],
       description:
         'How much lower the scheduling priority of worker processes is than that of the server, as with `nice`: where they share cores, requests are read while models run. 0: the same.',
-      default: 5,
+      default: 0,
       min: 0,
       max: 19,
     }),
