@@ -10,7 +10,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identityModel, ModelRepository } from '@millrace/worker/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -86,6 +86,14 @@ function isAlive(pid: number): boolean {
 }
 
 describe.runIf(process.platform === 'linux')('on Linux', () => {
+  test('workers have a lower scheduling priority than the router where that is configured', async () => {
+    const server = await start('--worker-niceness', '5');
+    const worker = workerOf(server) as number;
+    const lowered = Math.min(19, getPriority(server.routerPid) + 5);
+    const threads = readdirSync(`/proc/${worker}/task`).map(Number);
+    expect(threads.map((thread) => getPriority(thread))).toEqual(threads.map(() => lowered));
+  });
+
   test('workers are killed before the router when memory runs out, and cannot gain privileges', async () => {
     const server = await start();
     const scoreOf = (pid: number | undefined) => Number(readFileSync(`/proc/${pid}/oom_score`, 'utf8'));

@@ -5,6 +5,7 @@ import { ModelRepository } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
+import { addSlowModel } from '../support/slow-model.ts';
 
 const addSub = join(repositoryRoot, 'tests/models/add_sub');
 const names: readonly string[] = Array.from({ length: 12 }, (_, index) => `m${index}`);
@@ -103,6 +104,37 @@ test('a model is loaded, replaced and unloaded without its neighbours noticing',
   for (const name of names) if (name !== removed) expect(await ask(server, name)).toBe(30);
   expect(server.records.filter(({ message }) => message === 'worker started')).toHaveLength(before.size);
 });
+
+test('a model in use moves away from models that were never run, and does not wait for the first run of one', async () => {
+  const repository = repositoryOf(names);
+  // In each of as many workers as there may be.
+  const slow = ['slow0', 'slow1', 'slow2', 'slow3'];
+  for (const name of slow) addSlowModel(repository, name);
+  const server = await serve(repository);
+  const neighboursOf = async (model: string): Promise<readonly string[]> =>
+    [...(await workersOf(server)).values()].find((models) => models.includes(model)) ?? [];
+  await until(async () => {
+    expect(await ask(server, 'm0')).toBe(30);
+    return (await neighboursOf('m0')).length === 1;
+  });
+  const others = [...(await workersOf(server)).values()].flat();
+  expect(others.sort()).toEqual([...names, ...slow].sort());
+  const inputs = [{ name: 'steps', shape: [1], datatype: 'INT64', data: [1000] }];
+  let running = slow.length;
+  const runs = slow.map(async (name) => {
+    const options = { method: 'POST', body: JSON.stringify({ inputs }) };
+    expect((await fetch(`${server.url}/v2/models/${name}/infer`, options)).status).toBe(200);
+    running -= 1;
+  });
+  let answers = 0;
+  while (running === slow.length) {
+    expect(await ask(server, 'm0')).toBe(30);
+    answers += 1;
+  }
+  // Behind such a run it would have had one or two.
+  expect(answers).toBeGreaterThan(5);
+  await Promise.all(runs);
+}, 60_000);
 
 test('killed shared workers cost no request its answer, and their models come back together', async () => {
   const server = await serve(repositoryOf(names));

@@ -11,7 +11,9 @@ import { quantile } from '../statistics.ts';
 const program = fileURLToPath(new URL('../../../tests/dist/attacks/main.js', import.meta.url));
 const calm = 'calm, p99';
 const beside = ', p99 of a bystander';
-const held = ', longest delay of the event loop';
+const delayed = ', longest delay of the event loop';
+/** Without the time for which the system gave the router's thread no core: server and workers have one core together here. */
+const held = ', held by its own work';
 
 /** As the suite writes them. */
 interface SuiteReport {
@@ -19,7 +21,11 @@ interface SuiteReport {
   readonly isSharedAddress: boolean;
   readonly bystander: { readonly latenciesMs: readonly number[] };
   readonly calm: { readonly latenciesMs: readonly number[] };
-  readonly loop?: { readonly longestMs: number; readonly histogram: Readonly<Record<string, number>> };
+  readonly loop?: {
+    readonly longestMs: number;
+    readonly longestHeldMs: number;
+    readonly histogram: Readonly<Record<string, number>>;
+  };
 }
 
 async function runSuite(seconds: number): Promise<readonly SuiteReport[]> {
@@ -61,6 +67,12 @@ export const attacksScenario: Scenario = {
       statement: 'beside the worst attack: the event loop delayed by at most 20 ms',
       bound: 20,
       isMinimum: false,
+      value: (medians) => worst(medians, delayed),
+    },
+    {
+      statement: 'beside the worst attack: the event loop held by its own work for at most 20 ms',
+      bound: 20,
+      isMinimum: false,
       value: (medians) => worst(medians, held),
     },
   ],
@@ -75,7 +87,9 @@ export const attacksScenario: Scenario = {
         };
         for (const { attack, bystander, loop } of latest) {
           sample[`${attack}${beside}`] = p99(bystander.latenciesMs);
-          if (loop !== undefined) sample[`${attack}${held}`] = loop.longestMs;
+          if (loop === undefined) continue;
+          sample[`${attack}${delayed}`] = loop.longestMs;
+          sample[`${attack}${held}`] = Math.max(0, loop.longestHeldMs);
         }
         return sample;
       },

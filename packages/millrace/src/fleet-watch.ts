@@ -164,6 +164,11 @@ export class FleetWatch implements LibraryListener {
     this.#logger.info({ model: name, version, reason }, 'model moved to a worker of its own');
   }
 
+  modelSeparated(model: ServedModel): void {
+    const { name, version } = model.view;
+    this.#logger.debug({ model: name, version }, 'model moved to a worker without models that were never run');
+  }
+
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
     this.#logger.debug({ group, worker, pid }, 'worker started');
     if (pid !== undefined) {

@@ -27,7 +27,7 @@ export { repositoryFiles } from './life-cycle/reading/repository-files.ts';
 export type { RepositorySource } from './life-cycle/reading/repository-source.ts';
 export type { DrivenKeeper } from './life-cycle/revisions/keeper-loop.ts';
 export type { ThreadShare } from './life-cycle/revisions/load-spec-of.ts';
-export { measureProcess } from './life-cycle/revisions/resident-memory.ts';
+export { measureProcess, measureProcesses } from './life-cycle/revisions/resident-memory.ts';
 export type { LoadFailure } from './life-cycle/revisions/revision-listener.ts';
 export { deviceNameOf } from './model/instance-placements.ts';
 export type { LaneName, ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';

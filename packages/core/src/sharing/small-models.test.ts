@@ -52,6 +52,24 @@ describe('a model shares workers until it is found to be too large for that', ()
     expect(models.noteWorkerEnded('d', 'killed', 600_000)).toBeUndefined();
   });
 
+  test('it counts as measured after as many runs as are needed to call it small, until it is found to be too large', () => {
+    const models = smallModels();
+    models.noteRuns('a', { ...quick, runs: 7 });
+    expect(models.isMeasured('a')).toBe(false);
+    models.noteRuns('a', { ...quick, runs: 8 });
+    expect(models.isMeasured('a')).toBe(true);
+    expect(models.isMeasured('b')).toBe(false);
+    models.noteRuns('b', { ...quick, runs: 8, shortestMs: 5.1 });
+    expect(models.isMeasured('b')).toBe(false);
+    models.noteRuns('b', { ...quick, runs: 9 });
+    expect(models.isMeasured('b')).toBe(false);
+    models.noteWorkerEnded('a', 'crashed', 0);
+    expect(models.isMeasured('a')).toBe(false);
+    models.noteRuns('c', quick);
+    models.forget('c');
+    expect(models.isMeasured('c')).toBe(false);
+  });
+
   test('the reason is told once, and forgotten with the files', () => {
     const models = smallModels();
     expect(models.noteLoaded('a', 200)).toBeDefined();

@@ -1,6 +1,7 @@
 /**
  * Knows which models may share worker processes: those whose files are small, until a measurement shows that the others
- * in their worker would wait for them, or suffer from them. What was found stays true for the same files.
+ * in their worker would wait for them, or suffer from them. What was found stays true for the same files. A model whose runs
+ * were measured and are short shares workers with its like: one that was never run may hold up its worker for as long as it likes.
  */
 import type { WorkerEnd } from '@millrace/protocol';
 import type { SharingPolicy } from './sharing-policy.ts';
@@ -24,6 +25,7 @@ export class SmallModels {
   /** Why each of these has workers of its own. */
   readonly #outgrown = new Map<ContentId, string>();
   readonly #kills = new Map<ContentId, readonly number[]>();
+  readonly #measured = new Set<ContentId>();
 
   constructor(policy: SharingPolicy) {
     this.#policy = policy;
@@ -34,6 +36,11 @@ export class SmallModels {
     const { fileBytesMax } = this.#policy;
     if (fileBytes > fileBytesMax) return `its files have ${fileBytes} bytes, more than ${fileBytesMax}`;
     return this.#outgrown.get(content);
+  }
+
+  /** Whether so many of its runs were measured that it is known to have short ones. */
+  isMeasured(content: ContentId): boolean {
+    return this.#measured.has(content);
   }
 
   /** Each of these returns the reason when the model is to be moved to workers of its own. */
@@ -54,6 +61,7 @@ export class SmallModels {
       const [used, allowed] = [busyMs / periodMs, busyShareMax].map((share) => `${Math.round(share * 100)} %`);
       return this.#outgrow(content, `it uses ${used} of its worker's time, more than ${allowed}`);
     }
+    if (runs >= runsMin && !this.#outgrown.has(content)) this.#measured.add(content);
     return undefined;
   }
 
@@ -78,11 +86,13 @@ export class SmallModels {
   forget(content: ContentId): void {
     this.#outgrown.delete(content);
     this.#kills.delete(content);
+    this.#measured.delete(content);
   }
 
   #outgrow(content: ContentId, reason: string): string | undefined {
     if (this.#outgrown.has(content)) return undefined;
     this.#outgrown.set(content, reason);
+    this.#measured.delete(content);
     return reason;
   }
 }

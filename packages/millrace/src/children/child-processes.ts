@@ -1,6 +1,6 @@
 /**
  * How the server's child processes are started (workers, describing and analysing processes): who they run as, where their
- * temporary files go, and that the kernel ends them first when memory runs out.
+ * temporary files go, their priority, and that the kernel ends them first when memory runs out.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, chown, readdir, stat } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import type { Config } from '../config/fields.ts';
 import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
 import { programs } from '../programs.ts';
 import type { HeldFolder } from '../supervisor/messages.ts';
+import { giveWay } from './lower-priority.ts';
 import { offerToOomKiller } from './oom-score.ts';
 import { checkReach } from './reach-check.ts';
 import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
@@ -17,7 +18,7 @@ import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
 type Spawn = typeof spawn;
 
 export interface ChildProcessesParts {
-  readonly worker: Pick<Config['worker'], 'user' | 'group'>;
+  readonly worker: Pick<Config['worker'], 'user' | 'group' | 'niceness'>;
   /** Called with the reason when there is no private folder, for instance because everything is mounted read-only. */
   readonly onFolderUnavailable: (reason: string) => void;
   /** The folder that the supervisor holds, if there is one. */
@@ -27,10 +28,10 @@ export interface ChildProcessesParts {
 export class ChildProcesses {
   readonly user: WorkerUser | undefined;
   readonly #folder: PrivateFolder | undefined;
-  /** Node's `spawn` with the user, the folder for temporary files and the OOM score of this server's children. */
+  /** Node's `spawn` with the user, the folder for temporary files, the priority and the OOM score of this server's children. */
   readonly spawn: Spawn;
 
-  private constructor(user: WorkerUser | undefined, folder: PrivateFolder | undefined) {
+  private constructor(user: WorkerUser | undefined, folder: PrivateFolder | undefined, niceness: number) {
     this.user = user;
     this.#folder = folder;
     const temporaryFolder = folder?.children ?? tmpdir();
@@ -38,7 +39,10 @@ export class ChildProcesses {
     const environment = { TMPDIR: temporaryFolder, HOME: temporaryFolder, ORT_DISABLE_TELEMETRY: '1' };
     const start = (command: string, args: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
       const child = spawn(command, args, { ...given, ...options, env: { ...given.env, ...environment } });
-      if (child.pid !== undefined) offerToOomKiller(child.pid);
+      if (child.pid !== undefined) {
+        giveWay(child.pid, niceness);
+        offerToOomKiller(child.pid);
+      }
       return child;
     };
     this.spawn = start as Spawn;
@@ -53,7 +57,7 @@ export class ChildProcesses {
     } catch (error) {
       onFolderUnavailable((error as Error).message);
     }
-    return new ChildProcesses(user, folder);
+    return new ChildProcesses(user, folder, worker.niceness);
   }
 
   /** The folder for temporary files of the router; undefined when there is no private folder. */

@@ -748,6 +748,15 @@ export const fields = {
         'Sockets of workers that run on their own (`millrace-worker`) and that other servers may share: models run there, and this server starts no workers. Empty: it starts its own.',
       default: [],
     }),
+    niceness: integer({
+      flag: 'worker-niceness',
+      synonyms: ['nice'],
+      description:
+        'How much lower the scheduling priority of worker processes is than that of the server, as with `nice`: where they share cores, requests are read while models run. 0: the same.',
+      default: 0,
+      min: 0,
+      max: 19,
+    }),
     user: account({
       flag: 'worker-user',
       synonyms: ['user', 'run-as'],

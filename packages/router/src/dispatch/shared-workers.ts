@@ -1,6 +1,7 @@
 /**
  * Workers that hold models of several groups. Each of these models is loaded, unloaded and replaced on its own; when a
- * shared worker exits, all of its models are loaded again by its successor.
+ * shared worker exits, all of its models are loaded again by its successor. Models whose runs are known to be short have
+ * other workers than those that were never run: nobody knows for how long one of these holds up its worker.
  */
 import { chooseSharedWorker, type SharingPolicy } from '@millrace/core';
 import type { Lane } from '@millrace/protocol';
@@ -19,6 +20,8 @@ interface SharedWorker {
   readonly lane: Lane;
   /** It gets no further model. */
   isReserved: boolean;
+  /** How many of its groups have runs that are not known to be short. */
+  unmeasured: number;
 }
 
 export class SharedWorkers {
@@ -31,19 +34,20 @@ export class SharedWorkers {
   }
 
   /** Loads the models of a group, one worker for all of them. */
-  add({ lane, models, listener }: WorkerGroup): SharedModels {
-    const worker = this.#workerFor(lane);
+  add({ lane, models, listener, ...group }: WorkerGroup): SharedModels {
+    // Links to workers that run on their own may lead to one process: nothing would be kept apart.
+    const isMeasured = group.isMeasured === true || lane.life === 'attached';
+    const worker = this.#workerFor(lane, isMeasured);
     for (const model of models) worker.running.join(model, listener);
-    return new SharedModels(models, worker.running, {
-      reserve: () => {
-        worker.isReserved = true;
-      },
-      stop: () => this.#stopEmpty(worker),
-    });
+    return new SharedModels(models, worker, isMeasured, () => this.#stopEmpty(worker));
   }
 
-  #workerFor(lane: Lane): SharedWorker {
-    const joinable = [...this.#workers].filter((worker) => worker.lane === lane && !worker.isReserved);
+  #workerFor(lane: Lane, isMeasured: boolean): SharedWorker {
+    const isJoinable = (worker: SharedWorker): boolean =>
+      worker.lane === lane &&
+      !worker.isReserved &&
+      (worker.running.modelCount === 0 || (worker.unmeasured === 0) === isMeasured);
+    const joinable = [...this.#workers].filter(isJoinable);
     const chosen = chooseSharedWorker(
       joinable.map(({ running }) => running.modelCount),
       this.#parts.policy,
@@ -64,7 +68,7 @@ export class SharedWorkers {
       listener: nobody,
       isShared: true,
     });
-    const worker: SharedWorker = { running, lane, isReserved: false };
+    const worker: SharedWorker = { running, lane, isReserved: false, unmeasured: 0 };
     this.#workers.add(worker);
     return worker;
   }
@@ -79,17 +83,18 @@ export class SharedWorkers {
 /** The models of one group in a shared worker. */
 export class SharedModels implements RunningModels {
   readonly #models: readonly GroupedModel[];
+  readonly #worker: SharedWorker;
   readonly #running: RunningGroup;
-  readonly #worker: { readonly reserve: () => void; readonly stop: () => Promise<void> };
+  readonly #stop: () => Promise<void>;
+  #isMeasured: boolean;
 
-  constructor(
-    models: readonly GroupedModel[],
-    running: RunningGroup,
-    worker: { readonly reserve: () => void; readonly stop: () => Promise<void> },
-  ) {
+  constructor(models: readonly GroupedModel[], worker: SharedWorker, isMeasured: boolean, stop: () => Promise<void>) {
     this.#models = models;
-    this.#running = running;
     this.#worker = worker;
+    this.#running = worker.running;
+    this.#stop = stop;
+    this.#isMeasured = isMeasured;
+    if (!isMeasured) worker.unmeasured += 1;
   }
 
   get isSettled(): boolean {
@@ -105,6 +110,18 @@ export class SharedModels implements RunningModels {
     return this.#running.modelCount > this.#models.length;
   }
 
+  /** Whether one of the others may hold up the worker for any time, as far as is known. */
+  get hasUnmeasuredNeighbours(): boolean {
+    return this.#worker.unmeasured > (this.#isMeasured ? 0 : 1);
+  }
+
+  /** Its runs are known to be short. */
+  noteMeasured(): void {
+    if (this.#isMeasured) return;
+    this.#isMeasured = true;
+    this.#worker.unmeasured -= 1;
+  }
+
   memory(): readonly MemoryShare[] {
     return this.#models.flatMap(({ model }) => this.#running.memoryOf(model));
   }
@@ -114,13 +131,14 @@ export class SharedModels implements RunningModels {
 
   /** No further models join this worker: it is theirs alone if they have no neighbours. */
   reserve(): void {
-    this.#worker.reserve();
+    this.#worker.isReserved = true;
   }
 
   /** Resolves when no worker holds the models any more. */
   async leave(): Promise<void> {
     await Promise.all(this.#models.map(({ model }) => this.#running.leave(model)));
-    await this.#worker.stop();
+    this.noteMeasured();
+    await this.#stop();
   }
 }
 

@@ -22,6 +22,8 @@ export interface WorkerGroup {
   readonly listener: GroupListener;
   /** Its models may be loaded by workers that hold models of other groups as well. */
   readonly isShared: boolean;
+  /** The runs of its models are known to be short: they are kept apart from those of which that is not known. */
+  readonly isMeasured?: boolean;
 }
 
 /** Part of a worker's memory. */

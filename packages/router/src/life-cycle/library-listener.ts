@@ -26,6 +26,7 @@ export const silentLibraryListener: LibraryListener = {
   modelLoaded: ignore,
   modelShortOfWorker: ignore,
   modelMoved: ignore,
+  modelSeparated: ignore,
   loadStarted: ignore,
   loadFailed: ignore,
   demandLoaded: ignore,

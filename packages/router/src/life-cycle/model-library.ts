@@ -136,9 +136,9 @@ export class ModelLibrary implements ModelControl {
     await this.#explicit.close();
   }
 
-  /** Measures the memory of every model now. */
-  measure(): void {
-    this.#loader.measure();
+  /** Measures the memory of every model, unless that was done a moment ago. */
+  measure(): Promise<void> {
+    return this.#loader.measure();
   }
 
   async index(): Promise<readonly IndexEntry[]> {

@@ -239,8 +239,9 @@ const input = (sequence: number, value: number, endOfInput = false): InputFrame 
 });
 
 /** Everything that can happen without time passing has happened. */
+/** As many turns as a thousand streams of one caller take to open, and some more. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 150; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function notFailed(stream: string, error: InferenceError): never {

@@ -6,6 +6,7 @@ import { JournalPauses } from './journal-pauses.ts';
 import type { LostStreams } from './lost-streams.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
 import { streamParametersOf } from './opening-record.ts';
+import { OpeningTurns } from './opening-turns.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { EarlierEnd } from './restore-guard.ts';
 import { StreamAlarms } from './stream-alarms.ts';
@@ -36,6 +37,8 @@ interface FoundStream
 }
 
 export class StreamHosting implements StreamOwner {
+  /** For new streams, which one commit of the journal may bring in any number. */
+  readonly turns: OpeningTurns;
   readonly #parts: StreamOpeningsParts;
   readonly #table: StreamTable;
   readonly #alarms: StreamAlarms;
@@ -44,6 +47,7 @@ export class StreamHosting implements StreamOwner {
   constructor(parts: StreamOpeningsParts, table: StreamTable) {
     this.#parts = parts;
     this.#table = table;
+    this.turns = new OpeningTurns(parts.clock);
     this.#alarms = new StreamAlarms(parts.clock);
     this.#pauses = new JournalPauses(parts.clock);
   }

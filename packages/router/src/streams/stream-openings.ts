@@ -120,6 +120,8 @@ export class StreamOpenings {
         account: caller,
       });
       if (log === undefined) throw new InferenceError('stream-conflict', `stream ${id} exists; choose another id`);
+      const turn = this.#hosting.turns.wait(caller);
+      if (turn !== undefined) await turn;
       const { view, kind, isResumable } = pin.model;
       const opening: OpeningRecord = {
         principal,

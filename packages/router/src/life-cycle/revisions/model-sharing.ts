@@ -1,6 +1,7 @@
 /**
  * Decides which revisions share a worker with others when they are loaded, and has a model moved to workers of its own
- * when the others suffer from it. What is too large for sharing is decided in the core (`SmallModels`).
+ * when the others suffer from it. A model whose runs were found to be short is moved away from models that were never run:
+ * the first run of one of these may take any time. What is too large for sharing is decided in the core (`SmallModels`).
  */
 import { type ContextName, resolveSharingPolicy, type SharingPolicy, SmallModels } from '@millrace/core';
 import type { WorkerEnd } from '@millrace/protocol';
@@ -18,7 +19,7 @@ export interface ModelSharingParts {
   /** Undefined: every model has workers of its own. */
   readonly sharing: Partial<SharingPolicy> | undefined;
   readonly revisions: KnownRevisions;
-  readonly listener: Pick<RevisionListener, 'modelMoved'>;
+  readonly listener: Pick<RevisionListener, 'modelMoved' | 'modelSeparated'>;
   /** Has a new revision of the context loaded, which replaces the present one. */
   readonly move: (context: ContextName) => void;
 }
@@ -26,6 +27,8 @@ export interface ModelSharingParts {
 export class ModelSharing {
   readonly #parts: ModelSharingParts;
   readonly #small: SmallModels | undefined;
+  /** The contents that were moved away from models that were never run. */
+  readonly #separated = new Set<string>();
   #checkedAt: number;
   #cancelCheck: (() => void) | undefined;
 
@@ -46,6 +49,10 @@ export class ModelSharing {
     return this.#small.reasonForOwn(plan.identity, plan.fileBytes) === undefined;
   }
 
+  isMeasured({ plan }: Revision): boolean {
+    return this.#small?.isMeasured(plan.identity) ?? false;
+  }
+
   noteLoaded(revision: Revision, processorMs: number): void {
     if (!(revision.running instanceof SharedModels)) return;
     this.#moveFor(revision, this.#small?.noteLoaded(revision.plan.identity, processorMs));
@@ -58,7 +65,9 @@ export class ModelSharing {
 
   /** Nothing of the revision is left. What was measured holds for others with the same files. */
   forget({ plan: { identity } }: Revision): void {
-    if (!this.#parts.revisions.all().some(({ plan }) => plan.identity === identity)) this.#small?.forget(identity);
+    if (this.#parts.revisions.all().some(({ plan }) => plan.identity === identity)) return;
+    this.#small?.forget(identity);
+    this.#separated.delete(identity);
   }
 
   stop(): void {
@@ -76,6 +85,7 @@ export class ModelSharing {
     const { clock, revisions } = this.#parts;
     const periodMs = clock.now() - this.#checkedAt;
     this.#checkedAt = clock.now();
+    let busiest: { readonly revision: Revision; readonly busyMs: number } | undefined;
     for (const revision of revisions.all()) {
       const { running, plan } = revision;
       if (!(running instanceof SharedModels)) continue;
@@ -89,8 +99,28 @@ export class ModelSharing {
           hasNeighbours: running.hasNeighbours,
         };
         this.#moveFor(revision, this.#small?.noteRuns(plan.identity, measured));
+        if (!this.#isSeparable(revision, running)) continue;
+        if (busiest === undefined || measured.busyMs > busiest.busyMs) busiest = { revision, busyMs: measured.busyMs };
       }
     }
+    // One at a time: while a model is loaded, the others of its new worker wait.
+    if (busiest !== undefined) this.#separate(busiest.revision);
+  }
+
+  /** Whether it is to be moved away from models that were never run. */
+  #isSeparable(revision: Revision, running: SharedModels): boolean {
+    const { plan } = revision;
+    if (!this.isMeasured(revision)) return false;
+    running.noteMeasured();
+    // Sequences would lose their state if they went on for long.
+    const hasSequences = plan.members.some(({ version }) => version.sequencing !== undefined);
+    return running.hasUnmeasuredNeighbours && !hasSequences && !this.#separated.has(plan.identity);
+  }
+
+  #separate({ plan, models }: Revision): void {
+    this.#separated.add(plan.identity);
+    for (const model of models) this.#parts.listener.modelSeparated(model);
+    this.#parts.clock.endOfTurn(() => this.#parts.move(plan.name));
   }
 
   /** A model that has its worker for itself already only keeps it. */

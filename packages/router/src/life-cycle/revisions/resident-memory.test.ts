@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { ContextPlan } from './context-plan.ts';
-import { measuredOnce, measuredSeldom, measureProcess, residentBytesOf } from './resident-memory.ts';
+import { measuredOnce, measuredSeldom, measureProcess, measureProcesses, residentBytesOf } from './resident-memory.ts';
 import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
@@ -81,3 +81,18 @@ test('a process that is asked about often is measured ten times a second', () =>
   expect([measure(1), measure(1)]).toEqual([110, 110]);
   expect(measured).toEqual([1, 2, 1]);
 });
+
+test.runIf(existsSync('/proc/self/smaps_rollup'))(
+  'processes measured aside are not measured again, others and those that have ended are no error',
+  async () => {
+    const nobody = 2 ** 22 + 1;
+    const measure = await measureProcesses([process.pid, nobody]);
+    const before = measure(process.pid) as number;
+    expect(before / (measureProcess(process.pid) as number)).toBeCloseTo(1, 0);
+    const more = Buffer.alloc(64 * 1024 * 1024, 1);
+    expect(measure(process.pid)).toBe(before);
+    expect(more[0]).toBe(1);
+    expect(measure(nobody)).toBeUndefined();
+    expect(measure(process.ppid)).toBeGreaterThan(0);
+  },
+);

@@ -1,9 +1,22 @@
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { RunningModels } from '../../dispatch/worker-group.ts';
 import type { Revision } from './revision.ts';
 
 /** The page size in which `/proc/PID/statm` counts, on every Linux that Node.js supports by default. */
 const pageBytes = 4096;
+
+/** What the kernel says of a process's memory, the better figure first. */
+const figures: readonly {
+  readonly path: (pid: number) => string;
+  readonly bytesFrom: (text: string) => number;
+}[] = [
+  {
+    path: (pid) => `/proc/${pid}/smaps_rollup`,
+    bytesFrom: (text) => Number(/^Pss: +(\d+) kB$/m.exec(text)?.[1]) * 1024,
+  },
+  { path: (pid) => `/proc/${pid}/statm`, bytesFrom: (text) => Number(text.split(' ')[1]) * pageBytes },
+];
 
 /** Bytes of memory that a process has now; undefined where the system does not report it. */
 export type MeasureProcess = (pid: number) => number | undefined;
@@ -13,17 +26,34 @@ export type MeasureProcess = (pid: number) => number | undefined;
  * the sum over all processes is what they really take. From `/proc`, where there is one; a read of it asks the kernel,
  * not a disk. The resident size where the kernel keeps the other one from us, because the worker runs as another user.
  */
-export const measureProcess: MeasureProcess = (pid) =>
-  takeBytes(`/proc/${pid}/smaps_rollup`, (text) => Number(/^Pss: +(\d+) kB$/m.exec(text)?.[1]) * 1024) ??
-  takeBytes(`/proc/${pid}/statm`, (text) => Number(text.split(' ')[1]) * pageBytes);
-
-function takeBytes(path: string, read: (text: string) => number): number | undefined {
-  try {
-    const bytes = read(readFileSync(path, 'latin1'));
-    return Number.isFinite(bytes) ? bytes : undefined;
-  } catch {
-    return undefined;
+export const measureProcess: MeasureProcess = (pid) => {
+  for (const { path, bytesFrom } of figures) {
+    try {
+      const bytes = bytesFrom(readFileSync(path(pid), 'latin1'));
+      if (Number.isFinite(bytes)) return bytes;
+    } catch {}
   }
+  return undefined;
+};
+
+/**
+ * The same for several processes, one after the other, on another thread: the kernel walks all memory of a process, which takes
+ * milliseconds, and the event loop would be held for all of them together. A process that has started since is measured when asked for.
+ */
+export async function measureProcesses(pids: readonly number[]): Promise<MeasureProcess> {
+  const measured = new Map<number, number | undefined>();
+  for (const pid of pids) measured.set(pid, await measuredAside(pid));
+  return (pid) => (measured.has(pid) ? measured.get(pid) : measureProcess(pid));
+}
+
+async function measuredAside(pid: number): Promise<number | undefined> {
+  for (const { path, bytesFrom } of figures) {
+    try {
+      const bytes = bytesFrom(await readFile(path(pid), 'latin1'));
+      if (Number.isFinite(bytes)) return bytes;
+    } catch {}
+  }
+  return undefined;
 }
 
 /** The same, with each process measured at most once: many models may share one. */

@@ -24,6 +24,8 @@ export interface RevisionListener extends FleetListener {
   modelForgotten(name: string, version: string): void;
   /** It shared a worker with other models, and gets workers of its own. */
   modelMoved(model: ServedModel, reason: string): void;
+  /** Its runs are short, and it moves to a shared worker without models that were never run. */
+  modelSeparated(model: ServedModel): void;
   loadStarted(context: string): void;
   loadFailed(failure: LoadFailure): void;
   /** A context was loaded on demand; `waitMs` is how long the first request waited. */

@@ -92,8 +92,8 @@ export class RevisionLoader {
   }
 
   /** Measures every process, and lets the keeper enforce the budget. */
-  measure(): void {
-    this.#memory.measure();
+  measure(): Promise<void> {
+    return this.#memory.measureAside();
   }
 
   measureEvery(pauseMs: number): void {

@@ -51,6 +51,7 @@ export class RevisionWorkers {
       models: revision.loads,
       isRetry: attempt > 1,
       isShared: sharing.isShared(revision),
+      isMeasured: sharing.isMeasured(revision),
       listener: {
         loadMeasured: (_model, processorMs) => sharing.noteLoaded(revision, processorMs),
         workerEndedIn: (_model, end) => sharing.noteWorkerEnded(revision, end),
