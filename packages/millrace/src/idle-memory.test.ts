@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grownBytesMin, IdleMemory, type IdleProcess, idleCheckMs, idleLooksMin } from './idle-memory.ts';
+import { grownBytesMin, IdleMemory, type IdleProcess, idleCheckMs, idleChecksMin } from './idle-memory.ts';
 
 /** A process whose time passes when the test says so. */
 class HeldProcess implements IdleProcess {
@@ -44,7 +44,7 @@ class HeldProcess implements IdleProcess {
 
   /** Idle for so long that the next idle look collects; nothing was done until then. */
   idleUntilCollection(): void {
-    for (let looks = 1; looks < idleLooksMin; looks++) expect(this.look(0)).toEqual([]);
+    for (let looks = 1; looks < idleChecksMin; looks++) expect(this.look(0)).toEqual([]);
   }
 }
 
@@ -70,7 +70,7 @@ test('a pause of less than a minute is not for a collection, which costs optimiz
   expect(held.look(0.06)).toEqual([]);
   held.idleUntilCollection();
   expect(held.look(0)).toEqual(['all']);
-  expect(idleLooksMin * idleCheckMs).toBe(60_000);
+  expect(idleChecksMin * idleCheckMs).toBe(60_000);
 });
 
 test('a process that became busy again gives nothing back before it is idle', () => {

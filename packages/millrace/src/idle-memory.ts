@@ -23,7 +23,7 @@ const idleUtilizationMax = 0.05;
  * Looks in a row at an idle process before it collects: a minute. With the last objects of a class V8 also drops the code that was
  * optimized for them, and the next tens of thousands of requests take two to three times as long. So it is not for a short pause.
  */
-export const idleLooksMin = 12;
+export const idleChecksMin = 12;
 /** Less is not worth a collection. */
 export const grownBytesMin: number = 16 * 1024 * 1024;
 /** How often the young generation is collected after all was: V8 makes it smaller when it has seen for 5 s how little is allocated. */
@@ -54,7 +54,7 @@ export class IdleMemory {
     const isIdle = this.#wasIdle();
     this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
     if (isIdle && this.#looksLeft > 0) this.#giveBack();
-    else if (this.#idleLooks >= idleLooksMin && this.#isWorthwhile()) this.#collect();
+    else if (this.#idleLooks >= idleChecksMin && this.#isWorthwhile()) this.#collect();
     else this.#looksLeft = 0;
   }
 
