@@ -7,11 +7,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** What `/proc` counts in, on every Linux there is. */
 const ticksPerSecond = 100;
 
-/** Undefined where there is no `/proc`. */
-export function processorSeconds(pid: number): number | undefined {
+/** Undefined where there is no `/proc`. `counts`: which processes of the family; all of them unless given. */
+export function processorSeconds(pid: number, counts: (member: number) => boolean = () => true): number | undefined {
   try {
     let ticks = 0;
     for (const each of processFamily(pid)) {
+      if (!counts(each)) continue;
       // The name in parentheses may hold spaces; user and system time are the 12th and 13th field behind it.
       const stat = readFileSync(`/proc/${each}/stat`, 'latin1');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -34,6 +35,11 @@ export async function withProcessorMicros<Result>(
   const after = pid === undefined ? undefined : processorSeconds(pid);
   const micros = before === undefined || after === undefined ? undefined : ((after - before) * 1e6) / done(result);
   return { result, micros };
+}
+
+/** Whether it is a process of this server that only runs models; the rivals run theirs in the process that serves. */
+export function isModelWorker(pid: number): boolean {
+  return unlessEnded(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))?.startsWith('millrace-worker') === true;
 }
 
 /** A process and all that it and they started; those that end meanwhile are left out. */

@@ -7,6 +7,7 @@ import { chunkBytes, chunksModel, echoModel } from './stream-messages.ts';
 
 const testModels = fileURLToPath(new URL('../../tests/models', import.meta.url));
 
+/** Makes its outputs as the other servers make theirs, by `chunkData`. */
 const chunksPipeline = `import { definePipeline } from 'millrace/pipeline';
 
 export default definePipeline({
@@ -15,8 +16,8 @@ export default definePipeline({
   async *run({ inputs }) {
     const count = inputs.count.data[0];
     for (let number = 0; number < count; number++) {
-      const data = new Uint8Array(${chunkBytes}).fill(7);
-      new DataView(data.buffer).setUint32(0, number, true);
+      const data = Buffer.alloc(${chunkBytes}, 7);
+      data.writeUInt32LE(number, 0);
       yield { chunk: { data } };
     }
   },

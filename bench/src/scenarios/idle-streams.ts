@@ -15,11 +15,11 @@ const count = 10_000;
 const warmUpCount = 100;
 /** As clients do that keep connections alive; each is pinged once while processor time is measured. */
 const pingSeconds = 20;
-/** The memory has settled when what is no file's changed by less than this for so long: an idle router gives memory back within 20 s. */
+/** The memory has settled when what is no file's changed by less than this for so long: an idle router gives memory back after a minute. */
 const settledBytesMax = 2 * 1024 * 1024;
-const settledMs = 16_000;
+const settledMs = 80_000;
 const sampleMs = 1000;
-const settleSamplesMax = 90;
+const settleSamplesMax = 300;
 
 interface Transport {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** What the scenarios of durable streams have in common: a load that counts outputs, and a warm-up by their number. */
 import { benchServer, type Contestant, millraceServing, type RunningContestant } from '../contestant.ts';
-import { withProcessorMicros } from '../processor-time.ts';
+import { isModelWorker, processorSeconds, withProcessorMicros } from '../processor-time.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample } from '../scenario.ts';
 
@@ -38,6 +38,28 @@ export async function measureOutputs(
   const rate = { [name]: result.outputsPerSecond as number };
   const sample = micros === undefined ? rate : { ...rate, [`${name} server µs a output`]: micros };
   return { outputs: result.outputs as number, sample };
+}
+
+/**
+ * The same, with the processor time of workers, which run models only, as a figure of its own: for a comparison of what it takes
+ * to send outputs, not to make them.
+ */
+export async function measureOutputsWithoutModel(
+  server: RunningContestant,
+  name: string,
+  program: string,
+  programArguments: readonly string[],
+): Promise<MeasuredOutputs> {
+  const { pid } = server.child;
+  const workerSeconds = (): number => (pid === undefined ? undefined : processorSeconds(pid, isModelWorker)) ?? 0;
+  const before = workerSeconds();
+  const { outputs, sample } = await measureOutputs(server, name, program, programArguments);
+  const workerMicros = ((workerSeconds() - before) * 1e6) / outputs;
+  const serverName = `${name} server µs a output`;
+  const micros = sample[serverName];
+  if (micros === undefined || workerMicros === 0) return { outputs, sample };
+  const apart = { [serverName]: micros - workerMicros, [`${name} worker µs a output`]: workerMicros };
+  return { outputs, sample: { ...sample, ...apart } };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grownBytesMin, IdleMemory, type IdleProcess, idleCheckMs } from './idle-memory.ts';
+import { grownBytesMin, IdleMemory, type IdleProcess, idleCheckMs, idleChecksMin } from './idle-memory.ts';
 
 /** A process whose time passes when the test says so. */
 class HeldProcess implements IdleProcess {
@@ -41,12 +41,18 @@ class HeldProcess implements IdleProcess {
     this.#memory.look();
     return [...this.done];
   }
+
+  /** Idle for so long that the next idle look collects; nothing was done until then. */
+  idleUntilCollection(): void {
+    for (let looks = 1; looks < idleChecksMin; looks++) expect(this.look(0)).toEqual([]);
+  }
 }
 
 test('an idle process whose memory has grown collects, and gives back at the next two looks', () => {
   const held = new HeldProcess();
   held.bytes = grownBytesMin;
   expect(held.look(0.5)).toEqual([]);
+  held.idleUntilCollection();
   expect(held.look(0.01)).toEqual(['all']);
   expect(held.look(0.01)).toEqual(['young', 'trim']);
   expect(held.look(0.01)).toEqual(['young', 'trim']);
@@ -57,11 +63,23 @@ test('an idle process whose memory has grown collects, and gives back at the nex
   expect(held.look(0)).toEqual(['all']);
 });
 
+test('a pause of less than a minute is not for a collection, which costs optimized code', () => {
+  const held = new HeldProcess();
+  held.bytes = grownBytesMin;
+  held.idleUntilCollection();
+  expect(held.look(0.06)).toEqual([]);
+  held.idleUntilCollection();
+  expect(held.look(0)).toEqual(['all']);
+  expect(idleChecksMin * idleCheckMs).toBe(60_000);
+});
+
 test('a process that became busy again gives nothing back before it is idle', () => {
   const held = new HeldProcess();
   held.bytes = grownBytesMin;
+  held.idleUntilCollection();
   expect(held.look(0)).toEqual(['all']);
   expect(held.look(0.06)).toEqual([]);
+  held.idleUntilCollection();
   expect(held.look(0)).toEqual(['all']);
   expect(held.look(0)).toEqual(['young', 'trim']);
 });
@@ -70,6 +88,7 @@ test('collections take at most a hundredth of the time', () => {
   const held = new HeldProcess();
   held.bytes = grownBytesMin;
   held.collectMs = 300;
+  held.idleUntilCollection();
   expect(held.look(0)).toEqual(['all']);
   expect(held.look(0)).toEqual(['young', 'trim']);
   expect(held.look(0)).toEqual(['young', 'trim']);

@@ -19,6 +19,11 @@ export interface IdleProcess {
 /** How often it looks; a router was idle when it was busy for less than a twentieth of the time in between. */
 export const idleCheckMs = 5000;
 const idleUtilizationMax = 0.05;
+/**
+ * Looks in a row at an idle process before it collects: a minute. With the last objects of a class V8 also drops the code that was
+ * optimized for them, and the next tens of thousands of requests take two to three times as long. So it is not for a short pause.
+ */
+export const idleChecksMin = 12;
 /** Less is not worth a collection. */
 export const grownBytesMin: number = 16 * 1024 * 1024;
 /** How often the young generation is collected after all was: V8 makes it smaller when it has seen for 5 s how little is allocated. */
@@ -32,6 +37,8 @@ export class IdleMemory {
   #busyMs: number;
   /** What the process had when its memory was last given back. */
   #residentBytes = 0;
+  /** Looks in a row that have found the process idle. */
+  #idleLooks = 0;
   /** Looks at an idle process that memory is still given back at. */
   #looksLeft = 0;
   #notBeforeMs = 0;
@@ -45,8 +52,9 @@ export class IdleMemory {
   /** To be called every `idleCheckMs`. */
   look(): void {
     const isIdle = this.#wasIdle();
+    this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
     if (isIdle && this.#looksLeft > 0) this.#giveBack();
-    else if (isIdle && this.#isWorthwhile()) this.#collect();
+    else if (this.#idleLooks >= idleChecksMin && this.#isWorthwhile()) this.#collect();
     else this.#looksLeft = 0;
   }
 

@@ -65,8 +65,9 @@ export class SteppedRuns {
           const { outputs, usage } = result;
           const region = memory.take(outputs);
           const load = takeLoad?.();
-          const generation = load === undefined || usage === undefined ? {} : { generation: { ...load, usage } };
-          this.#send({ kind: 'partial-answer', batch, sequence, outputs, region, ...generation }, run);
+          const answer: PartialAnswerMessage = { kind: 'partial-answer', batch, sequence, outputs, region };
+          const isReported = load !== undefined && usage !== undefined;
+          this.#send(isReported ? { ...answer, generation: { ...load, usage } } : answer, run);
         } catch (error) {
           memory.release();
           throw error;

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { GivenTensor } from './pipeline-api.ts';
@@ -26,6 +27,19 @@ describe('tensorFromGiven', () => {
     expect(tensor).toMatchObject({ datatype: 'BYTES', shape: [2] });
     const { data } = pipelineTensorFrom(tensor);
     expect((data as readonly Uint8Array[]).map((element) => new TextDecoder().decode(element))).toEqual(['ab', 'c']);
+  });
+
+  test('an array of another realm has the datatype of its name', () => {
+    const data = runInNewContext('new Float32Array([1, 2])') as Float32Array;
+    const tensor = tensorFromGiven('output', 'y', { data }, spec('FP32', 2));
+    expect(tensor.data).toEqual(new Uint8Array(new Float32Array([1, 2]).buffer));
+  });
+
+  test('bytes that are part of a larger buffer are taken without the rest', () => {
+    const whole = Buffer.from([1, 2, 3, 4]);
+    for (const data of [whole.subarray(1, 3), new Uint8Array(whole).subarray(1, 3)]) {
+      expect([...tensorFromGiven('output', 'y', { data }, spec('UINT8', 2)).data]).toEqual([2, 3]);
+    }
   });
 
   test('a declared shape fills in one free size', () => {

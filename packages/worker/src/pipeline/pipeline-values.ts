@@ -55,27 +55,36 @@ export function tensorFromGiven(what: string, name: string, value: unknown, spec
   return { name, datatype, shape, data: bytes };
 }
 
-const datatypeByArray = new Map<string, Datatype>([
-  ['Uint8Array', 'UINT8'],
-  ['Buffer', 'UINT8'],
-  ['Uint16Array', 'UINT16'],
-  ['Uint32Array', 'UINT32'],
-  ['BigUint64Array', 'UINT64'],
-  ['Int8Array', 'INT8'],
-  ['Int16Array', 'INT16'],
-  ['Int32Array', 'INT32'],
-  ['BigInt64Array', 'INT64'],
-  ['Float32Array', 'FP32'],
-  ['Float64Array', 'FP64'],
-]);
+const arrayDatatypes: readonly (readonly [{ readonly name: string }, Datatype])[] = [
+  [Uint8Array, 'UINT8'],
+  [Buffer, 'UINT8'],
+  [Uint16Array, 'UINT16'],
+  [Uint32Array, 'UINT32'],
+  [BigUint64Array, 'UINT64'],
+  [Int8Array, 'INT8'],
+  [Int16Array, 'INT16'],
+  [Int32Array, 'INT32'],
+  [BigInt64Array, 'INT64'],
+  [Float32Array, 'FP32'],
+  [Float64Array, 'FP64'],
+];
+const datatypeByArray: ReadonlyMap<unknown, Datatype> = new Map(arrayDatatypes);
+/** For arrays of another realm, and those that stand in for one of these. Reading the name of a function costs more than the rest of an answer's checks. */
+const datatypeByName: ReadonlyMap<string, Datatype> = new Map(
+  arrayDatatypes.map(([{ name }, datatype]) => [name, datatype]),
+);
 
 /** A declared datatype applies where the array can hold it but does not determine it. */
 function datatypeOf(data: GivenTensor['data'], declared: Datatype | undefined): Datatype | undefined {
   if (Array.isArray(data)) return 'BYTES';
-  const told = ArrayBuffer.isView(data) ? datatypeByArray.get(data.constructor.name) : undefined;
+  const told = ArrayBuffer.isView(data) ? datatypeByConstructor(data.constructor) : undefined;
   if (told === 'UINT8' && declared === 'BOOL') return declared;
   if (told === 'UINT16' && (declared === 'FP16' || declared === 'BF16')) return declared;
   return told;
+}
+
+function datatypeByConstructor(array: { readonly name: string }): Datatype | undefined {
+  return datatypeByArray.get(array) ?? datatypeByName.get(array.name);
 }
 
 function bytesOf(
@@ -91,7 +100,8 @@ function bytesOf(
     return { bytes: encodeBytesElements(list as readonly (string | Uint8Array)[]), count: list.length };
   }
   if (!ArrayBuffer.isView(data)) throw new TypeError(`the data of ${what} '${name}' must be a typed array`);
-  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  // V8 keeps a small array without a buffer until somebody asks for it.
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   const count = bytes.length / datatypes[datatype].bytes;
   if (!Number.isInteger(count))
     throw new TypeError(`the data of ${what} '${name}' is not a whole number of ${datatype} elements`);
