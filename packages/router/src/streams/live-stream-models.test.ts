@@ -53,3 +53,26 @@ test('a version whose files were replaced after it was loaded has no digest that
   expect((await models.pin('counter', () => {})).digest).toBe('what is there now');
   expect(reads).toBe(2);
 });
+
+test('streams that look for a revision at the same time read its files once; after a failure they are read again', async () => {
+  const model = servedModel([], [], { name: 'counter' });
+  model.source = { path: '/models/counter/1', isUnchanged: async () => true };
+  let reads = 0;
+  let isReadable: boolean = false;
+  const models = new LiveStreamModels({
+    inference: { resolved: (request) => request },
+    models: { takeModel: () => model, takeServed: () => undefined, onChange: () => () => {}, mustKnow: () => model },
+    exactness: { of: async () => undefined },
+    digestOf: async () => {
+      reads += 1;
+      if (!isReadable) throw new Error('no such file');
+      return 'files';
+    },
+  });
+  const find = () => Promise.allSettled([1, 2, 3].map(() => models.pinAgain('counter', '1', () => {})));
+  expect((await find()).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect([reads, model.streams.count]).toEqual([1, 0]);
+  isReadable = true;
+  expect((await find()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+  expect([reads, model.streams.count]).toEqual([2, 3]);
+});

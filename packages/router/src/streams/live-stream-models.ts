@@ -28,6 +28,8 @@ export class LiveStreamModels implements StreamModels {
   readonly #waits: ModelWaits;
   /** Of the files that a revision was loaded from: other files make another revision. */
   readonly #digests = new WeakMap<ServedModel, string>();
+  /** Digests under way: all streams of a revision that is replaced ask for the next one at the same time. */
+  readonly #readings = new WeakMap<ServedModel, Promise<string>>();
 
   constructor(parts: LiveStreamModelsParts) {
     this.#parts = parts;
@@ -93,7 +95,7 @@ export class LiveStreamModels implements StreamModels {
     // Held first: the files are read while the version may be replaced.
     const release = served.streams.hold(onRetired);
     try {
-      const digest = this.#digests.get(served) ?? (await this.#digestOf(served));
+      const digest = this.#digests.get(served) ?? (await this.#sharedDigestOf(served));
       const model = this.#streamModelOf(served.view);
       return new HeldVersion(model, served, digest, undefined, release);
     } catch (error) {
@@ -103,6 +105,14 @@ export class LiveStreamModels implements StreamModels {
         `the files of ${served.key} cannot be read: ${(error as Error).message}`,
       );
     }
+  }
+
+  #sharedDigestOf(served: ServedModel): Promise<string> {
+    const known = this.#readings.get(served);
+    if (known !== undefined) return known;
+    const reading = this.#digestOf(served).finally(() => this.#readings.delete(served));
+    this.#readings.set(served, reading);
+    return reading;
   }
 
   async #digestOf(served: ServedModel): Promise<string> {
