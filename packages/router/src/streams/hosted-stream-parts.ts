@@ -1,13 +1,13 @@
 /** What a stream of this router consists of and works with. */
 import type { LinkId, StreamMachine } from '@millrace/core';
 import type { StreamLog } from '@millrace/store';
+import type { FollowedRevision } from './followed-revision.ts';
 import type { JournalPauses } from './journal-pauses.ts';
 import type { OpeningRecord } from './opening-record.ts';
 import type { StreamAlarms } from './stream-alarms.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { StreamListenerOfLink } from './stream-gateway.ts';
 import type { StreamHoldings } from './stream-holdings.ts';
-import type { StreamPin } from './stream-models.ts';
 import type { StreamObserver } from './stream-observer.ts';
 
 export interface HostedStreamParts {
@@ -18,8 +18,8 @@ export interface HostedStreamParts {
   readonly expiresAtMs: number;
   readonly log: StreamLog;
   readonly machine: StreamMachine<Uint8Array>;
-  /** Undefined: its model is gone, and it is about to end. */
-  readonly pin: StreamPin | undefined;
+  /** Of its model. Without a pin the model is gone, and the stream is about to end. */
+  readonly revision: FollowedRevision;
   readonly clock: StreamClock;
   readonly alarms: StreamAlarms;
   readonly pauses: JournalPauses;

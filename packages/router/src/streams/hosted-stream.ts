@@ -74,8 +74,8 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
     return this.#parts.log.epoch;
   }
 
-  get pin(): HostedStreamParts['pin'] {
-    return this.#parts.pin;
+  get pin(): HostedStreamParts['revision']['pin'] {
+    return this.#parts.revision.pin;
   }
 
   get counts(): StreamMachineCounts {
@@ -322,8 +322,8 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   #giveRoom(): void {
     if (!this.#hasRoom) return;
     this.#hasRoom = false;
-    const { pin, caller, owner } = this.#parts;
-    pin?.release();
+    const { revision, caller, owner } = this.#parts;
+    revision.release();
     owner.onEnded(caller);
   }
 

@@ -1,8 +1,8 @@
 /**
  * Runs the steps of a stream on the data plane. A step that is refused for want of capacity is asked again after growing
  * pauses, and one whose model is being loaded as soon as that takes requests: a stream waits where a single request would be
- * refused. One whose model is not in memory, and whose files have changed since, is never run again: the stream ends
- * `model-changed`.
+ * refused. It goes to the revision that the stream runs on by then. One whose model is not in memory, and whose files have
+ * changed since, is never run again: the stream ends `model-changed`.
  */
 import type { InputEntry, StreamError, StreamStepId } from '@millrace/core';
 import { Cancellation, errorCatalogue, InferenceError, type JsonObject, type Tensor } from '@millrace/protocol';
@@ -12,6 +12,8 @@ import { type InferAnswer, type InferRequest, noTrail } from '../data-plane/infe
 import type { Inference } from '../data-plane/inference.ts';
 import { withSamplingParameters } from '../data-plane/sampling-parameters.ts';
 import { sharesSteps } from './exactness.ts';
+import type { FollowedRevision } from './followed-revision.ts';
+import { type OpeningRecord, streamParametersOf } from './opening-record.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamModel } from './stream-model.ts';
 import type { StreamModels, StreamPin } from './stream-models.ts';
@@ -56,7 +58,7 @@ const pauseMsMax = 1000;
 /** The steps of one stream. */
 export class ModelSteps {
   readonly #parts: ModelStepsParts;
-  readonly #pin: StreamPin | undefined;
+  readonly #revision: FollowedRevision;
   /** Its steps share no runs with other requests. */
   readonly #isAlone: boolean;
   readonly #caller: string;
@@ -70,25 +72,19 @@ export class ModelSteps {
   #origin: InferRequest['origin'] | undefined;
 
   /** Without a pin nothing runs: the stream is about to end. */
-  constructor(
-    parts: ModelStepsParts,
-    pin: StreamPin | undefined,
-    caller: string,
-    parameters: JsonObject,
-    listener: StepListener,
-  ) {
+  constructor(parts: ModelStepsParts, revision: FollowedRevision, opening: OpeningRecord, listener: StepListener) {
     this.#parts = parts;
-    this.#pin = pin;
-    this.#isAlone = pin?.exactness !== undefined && !sharesSteps(pin.exactness.verdict);
-    this.#caller = caller;
-    this.#parameters = parameters;
+    this.#revision = revision;
+    // The files stay the same, so it was probed when the stream opened: a resume does not wait for a probe.
+    this.#isAlone = opening.exactness !== undefined && !sharesSteps(opening.exactness.verdict);
+    this.#caller = opening.caller;
+    this.#parameters = streamParametersOf(opening);
     this.#listener = listener;
   }
 
   /** `deadlineAt`: in milliseconds of the data plane's clock. */
   run(asked: AskedStep, deadlineAt: number): void {
-    const pin = this.#pin;
-    if (pin === undefined) return;
+    if (this.#revision.pin === undefined) return;
     const running: RunningStep = {
       cancellation: new Cancellation(),
       granted: asked.outputsMax,
@@ -98,14 +94,7 @@ export class ModelSteps {
     };
     this.#running ??= new Map();
     this.#running.set(asked.step, running);
-    let request: InferRequest;
-    try {
-      request = this.#requestFor(asked, pin, deadlineAt);
-    } catch (error) {
-      this.#fail(asked.step, error);
-      return;
-    }
-    this.#ask(asked, running, request, pauseMsMin);
+    this.#ask(asked, running, deadlineAt, pauseMsMin);
   }
 
   grant(step: StreamStepId, outputsMax: number): void {
@@ -127,19 +116,36 @@ export class ModelSteps {
     for (const step of [...(this.#running?.keys() ?? [])]) this.cancel(step);
   }
 
-  #ask(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
+  #ask(asked: AskedStep, running: RunningStep, deadlineAt: number, pauseMs: number): void {
     const { step } = asked;
-    if (this.#pin?.model.kind === 'decoupled') running.flow = this.#flowFor(running, step);
+    const pin = this.#revision.pin as StreamPin;
+    let request: InferRequest;
+    try {
+      request = this.#requestFor(asked, pin, deadlineAt);
+    } catch (error) {
+      this.#fail(step, error);
+      return;
+    }
+    if (pin.model.kind === 'decoupled') running.flow = this.#flowFor(running, step);
+    this.#revision.beginStep();
     this.#parts.inference.inferMany(request, running.cancellation, running.flow).then(
-      (answer) => this.#end(step, answer),
+      (answer) => {
+        this.#revision.endStep(pin);
+        this.#end(step, answer, pin);
+      },
       (error: unknown) => {
+        this.#revision.endStep(pin);
         if (this.#running?.has(step) !== true) return;
+        if (!running.hasAnswered && isReplaced(error)) {
+          void this.#askSuccessor(asked, running, pin, deadlineAt, pauseMs, error);
+          return;
+        }
         if (running.hasAnswered || !isPassing(error) || hasKilledWorker(error)) {
           this.#fail(step, error);
           return;
         }
         this.#parts.observer.stepPostponed();
-        void this.#askAgain(asked, running, request, pauseMs, error);
+        void this.#askAgain(asked, running, pin, deadlineAt, pauseMs, error);
       },
     );
   }
@@ -156,28 +162,48 @@ export class ModelSteps {
   async #askAgain(
     asked: AskedStep,
     running: RunningStep,
-    request: InferRequest,
+    pin: StreamPin,
+    deadlineAt: number,
     pauseMs: number,
     refusal: unknown,
   ): Promise<void> {
-    if (isNotInMemory(refusal) && (await hasOtherFiles(request))) {
-      const { model, version } = request.target;
-      const message = `version ${version} of ${model} has other files than when the stream was opened, and is not in memory any more; open a new stream`;
+    if (isNotInMemory(refusal) && (await hasOtherFiles(pin)) && this.#revision.pin === pin) {
+      const { name, version } = pin.model.view;
+      const message = `version ${version} of ${name} has other files than when the stream was opened, and is not in memory any more; open a new stream`;
       this.#fail(asked.step, new InferenceError('model-changed', message));
       return;
     }
-    if (this.#running?.get(asked.step) === running) this.#askLater(asked, running, request, pauseMs);
+    if (this.#running?.get(asked.step) === running) this.#askLater(asked, running, deadlineAt, pauseMs);
   }
 
-  #askLater(asked: AskedStep, running: RunningStep, request: InferRequest, pauseMs: number): void {
+  /** Its revision was replaced while it was not in memory. */
+  async #askSuccessor(
+    asked: AskedStep,
+    running: RunningStep,
+    pin: StreamPin,
+    deadlineAt: number,
+    pauseMs: number,
+    refusal: unknown,
+  ): Promise<void> {
+    const outcome = this.#revision.pin === pin ? await this.#revision.followSuccessor() : 'followed';
+    if (this.#running?.get(asked.step) !== running) return;
+    if (outcome === 'followed') this.#ask(asked, running, deadlineAt, pauseMs);
+    else if (outcome === 'none') this.#fail(asked.step, refusal);
+    else {
+      this.#parts.observer.stepPostponed();
+      this.#askLater(asked, running, deadlineAt, pauseMs);
+    }
+  }
+
+  #askLater(asked: AskedStep, running: RunningStep, deadlineAt: number, pauseMs: number): void {
     const { clock, models } = this.#parts;
-    const { model, version } = request.target;
+    const { name, version } = (this.#revision.pin as StreamPin).model.view;
     const askAgain = (nextPauseMs: number): void => {
       running.cancelPause?.();
-      this.#ask(asked, running, request, nextPauseMs);
+      this.#ask(asked, running, deadlineAt, nextPauseMs);
     };
     const cancelTimer = clock.after(pauseMs, () => askAgain(Math.min(2 * pauseMs, pauseMsMax)));
-    const stopWaiting = models.onServed(model, version, () => askAgain(pauseMsMin));
+    const stopWaiting = models.onServed(name, version, () => askAgain(pauseMsMin));
     running.cancelPause = () => {
       running.cancelPause = undefined;
       cancelTimer();
@@ -193,7 +219,7 @@ export class ModelSteps {
     } else answer.release();
   }
 
-  #end(step: StreamStepId, answer: InferAnswer): void {
+  #end(step: StreamStepId, answer: InferAnswer, { model }: StreamPin): void {
     if (this.#running?.delete(step) !== true) {
       answer.release();
       return;
@@ -203,7 +229,6 @@ export class ModelSteps {
       this.#listener.onDone(step, undefined);
       return;
     }
-    const { model } = this.#pin as StreamPin;
     let split: ReturnType<StreamModel['split']>;
     try {
       split = model.split(answer.outputs);
@@ -241,18 +266,20 @@ export class ModelSteps {
     const payload = input.payload === undefined ? ({ kind: 'none' } as const) : codec.decodeInput(input.payload);
     const given = model.inputsFrom(payload, state === undefined ? undefined : stateFrom(codec, state));
     const inputs = model.view.isGenerator === true ? withSamplingParameters(given, this.#parameters) : given;
-    const { name, version } = model.view;
-    this.#target ??= {
-      model: name,
-      version,
-      id: '',
-      parameters: noParameters,
-      outputs: [],
-      sequence: undefined,
-      pinnedTo: revision,
-      isAlone: this.#isAlone,
-      answersCounted: 0,
-    };
+    if (this.#target?.pinnedTo !== revision) {
+      const { name, version } = model.view;
+      this.#target = {
+        model: name,
+        version,
+        id: '',
+        parameters: noParameters,
+        outputs: [],
+        sequence: undefined,
+        pinnedTo: revision,
+        isAlone: this.#isAlone,
+        answersCounted: 0,
+      };
+    }
     this.#origin ??= {
       caller: this.#caller,
       deadlineAt: Number.POSITIVE_INFINITY,
@@ -290,8 +317,13 @@ function isNotInMemory(error: unknown): boolean {
   return error instanceof InferenceError && error.code === 'model-not-ready';
 }
 
-async function hasOtherFiles({ target }: InferRequest): Promise<boolean> {
-  const isUnchanged = await target.pinnedTo?.source?.isUnchanged();
+/** The data plane does not know the revision of the step any more. */
+function isReplaced(error: unknown): boolean {
+  return error instanceof InferenceError && error.code === 'model-unloaded';
+}
+
+async function hasOtherFiles({ revision }: StreamPin): Promise<boolean> {
+  const isUnchanged = await revision.source?.isUnchanged();
   return isUnchanged === false;
 }
 

@@ -116,12 +116,40 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
   const { inputBytes = 0, outputBytes = 0, earlierEnd = 'unknown' } = bytes;
   const model = new SummingModel();
   const exactness = undefined as Exactness | undefined;
-  const pins = { held: 0, digest, exactness, hasOtherFiles: false, retire: () => {} };
+  const retirements = new Set<() => void>();
+  const pins = {
+    held: 0,
+    /** The revisions that are held, by key; one for each pin. */
+    heldKeys: [] as string[],
+    /** That the next pin finds. */
+    key: 'sum:1',
+    digest,
+    exactness,
+    hasOtherFiles: false,
+    /** The next pin finds a revision that is retired already. */
+    isRetired: false as boolean,
+    /** Looking for the version again takes so long. */
+    lookUp: Promise.resolve(),
+    retire: () => {
+      for (const onRetired of [...retirements]) onRetired();
+    },
+    /** Another revision takes the place of those that are held. */
+    replace: (key: string, files: string) => {
+      pins.key = key;
+      pins.digest = files;
+      pins.retire();
+    },
+  };
   const pin = async (onRetired: () => void): Promise<StreamPin> => {
+    const { key } = pins;
     pins.held += 1;
-    pins.retire = onRetired;
+    pins.heldKeys.push(key);
+    retirements.add(onRetired);
+    if (pins.isRetired) onRetired();
     const release = () => {
       pins.held -= 1;
+      retirements.delete(onRetired);
+      pins.heldKeys.splice(pins.heldKeys.indexOf(key), 1);
     };
     const { digest: found, exactness } = pins;
     const check: StreamPin['check'] = (inputs, sequence) => {
@@ -130,9 +158,11 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
         throw new InferenceError('invalid-request', `[input ${sequence}] ${wrong.name} is no UINT8`);
     };
     const source = { isUnchanged: async () => !pins.hasOtherFiles };
-    const revision = { key: 'sum:1', source };
+    if (revisions.get(key) === undefined) revisions.set(key, { key, source });
+    const revision = revisions.get(key) as StreamPin['revision'];
     return { model: new StreamModel(summing), revision, digest: found, exactness, check, release };
   };
+  const revisions = new Map<string, StreamPin['revision']>();
   const alarms: (() => void)[] = [];
   /** Steps that wait for the model to be served. */
   const waits = new Set<() => void>();
@@ -156,7 +186,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
     },
     alarm: (_delayMs, callback) => {
       alarms.push(callback);
-      return () => {};
+      return () => void (alarms.includes(callback) && alarms.splice(alarms.indexOf(callback), 1));
     },
     endOfTurn: (callback) => void setImmediate(callback),
   };
@@ -168,6 +198,7 @@ function hostOn(journal = openMemoryJournal(), digest = 'files-1', { ledger, mor
         return pin(onRetired);
       },
       pinAgain: async (_model, _version, onRetired) => {
+        await pins.lookUp;
         if (pins.digest === 'unreadable') throw new InferenceError('model-not-ready', 'its files cannot be read');
         return pins.digest === '' ? undefined : pin(onRetired);
       },
@@ -827,10 +858,166 @@ test('a replaced version keeps its streams for a while, then they end', async ()
   const { said } = clientOf(host, {});
   await settle();
   pins.retire();
+  await settle();
   expect(said).toEqual(['opened next=1 accepted=0']);
   for (const alarm of alarms.splice(0)) alarm();
   await settle();
   expect([said.slice(-2), pins.held]).toEqual([['ended failed model-unloaded', 'closed'], 0]);
+});
+
+describe('a stream whose revision is replaced', () => {
+  const opened = async () => {
+    const made = hostOn();
+    const client = clientOf(made.host, { streamId: 'a-stream' });
+    client.link.input(input(1, 3));
+    await settle();
+    expect(outputsOf(client.said)).toEqual(['1: y=3']);
+    const askedOf = (): readonly unknown[] => made.model.asked.map(({ request }) => request.target.pinnedTo?.key);
+    const ring = async (): Promise<void> => {
+      for (const alarm of made.alarms.splice(0)) alarm();
+      await settle();
+    };
+    return { ...made, ...client, askedOf, ring };
+  };
+
+  test('by one with the same files goes on with its state there, and lets the old one go at once', async () => {
+    const { pins, link, said, model, askedOf, ring } = await opened();
+    pins.replace('sum:1#2', 'files-1');
+    await settle();
+    expect(pins.heldKeys).toEqual(['sum:1#2']);
+    model.isHeld = true;
+    link.input(input(2, 4));
+    await settle();
+    expect(askedOf()).toEqual(['sum:1#2']);
+    model.answer();
+    await ring();
+    expect(outputsOf(said)).toEqual(['1: y=3', '2: y=7']);
+    // The next replacement is followed as well.
+    pins.replace('sum:1#3', 'files-1');
+    await settle();
+    await ring();
+    expect([pins.heldKeys, said.at(-1)]).toEqual([['sum:1#3'], '2: y=7']);
+  });
+
+  test('ends its running step on the old one, which is held until then', async () => {
+    const { pins, link, said, model, askedOf } = await opened();
+    model.isHeld = true;
+    link.input(input(2, 4));
+    await settle();
+    pins.replace('sum:1#2', 'files-1');
+    pins.replace('sum:1#3', 'files-1');
+    await settle();
+    pins.replace('sum:1#4', 'files-1');
+    await settle();
+    expect(pins.heldKeys.sort()).toEqual(['sum:1', 'sum:1#4']);
+    link.input(input(3, 1));
+    model.answer();
+    await settle();
+    expect([pins.heldKeys, askedOf()]).toEqual([['sum:1#4'], ['sum:1#4']]);
+    model.answer();
+    await settle();
+    expect(outputsOf(said)).toEqual(['1: y=3', '2: y=7', '3: y=8']);
+  });
+
+  test('by one with other files, or by none, ends after a while', async () => {
+    for (const files of ['files-2', '']) {
+      const { pins, said, ring } = await opened();
+      pins.replace('sum:1#2', files);
+      await settle();
+      expect([pins.heldKeys, said.at(-1)]).toEqual([['sum:1'], '1: y=3']);
+      await ring();
+      expect([said.slice(-2), pins.held]).toEqual([['ended failed model-unloaded', 'closed'], 0]);
+    }
+  });
+
+  test('asks the new one for a step that waits after a refusal', async () => {
+    const { pins, link, said, model, askedOf, ring } = await opened();
+    model.isHeld = true;
+    link.input(input(2, 4));
+    await settle();
+    model.asked.shift()?.reject(new InferenceError('model-full', 'the queue is full'));
+    await settle();
+    pins.replace('sum:1#2', 'files-1');
+    await settle();
+    expect([pins.heldKeys, model.asked.length]).toEqual([['sum:1#2'], 0]);
+    await ring();
+    expect(askedOf()).toEqual(['sum:1#2']);
+    model.answer();
+    await settle();
+    expect(outputsOf(said)).toEqual(['1: y=3', '2: y=7']);
+  });
+
+  test('while it was not in memory asks the new one for the step that was refused, if it has the same files', async () => {
+    const gone = new InferenceError('model-unloaded', 'it was replaced while it was not in memory');
+    for (const files of ['files-1', 'files-2']) {
+      const { pins, link, said, model } = await opened();
+      model.isHeld = true;
+      link.input(input(2, 4));
+      await settle();
+      // The step is refused before the revision is retired.
+      Object.assign(pins, { key: 'sum:1#2', digest: files });
+      model.asked.shift()?.reject(gone);
+      await settle();
+      if (files === 'files-1') model.answer();
+      await settle();
+      expect(said.at(-1)).toBe(files === 'files-1' ? '2: y=7' : 'closed');
+      expect(pins.heldKeys).toEqual(files === 'files-1' ? ['sum:1#2'] : []);
+    }
+  });
+
+  test('looks again before it is ended when the new one could not be read', async () => {
+    for (const readable of [true, false]) {
+      const { pins, said, ring } = await opened();
+      pins.replace('sum:1#2', 'unreadable');
+      await settle();
+      expect(pins.heldKeys).toEqual(['sum:1']);
+      if (readable) pins.digest = 'files-1';
+      await ring();
+      expect(pins.heldKeys).toEqual(readable ? ['sum:1#2'] : []);
+      expect(said.at(-1)).toBe(readable ? '1: y=3' : 'closed');
+    }
+  });
+
+  test('and which ends or leaves while the new one is looked for holds neither', async () => {
+    for (const leaves of [true, false]) {
+      const { host, pins, link, alarms } = await opened();
+      let found = (): void => {};
+      pins.lookUp = new Promise<void>((resolve) => {
+        found = resolve;
+      });
+      pins.replace('sum:1#2', 'files-1');
+      await settle();
+      if (leaves) host.drain();
+      else link.cancel({ kind: 'cancel', reason: '' });
+      await settle();
+      found();
+      await settle();
+      expect(pins.heldKeys).toEqual([]);
+      for (const alarm of alarms.splice(0)) alarm();
+      await settle();
+      expect(pins.heldKeys).toEqual([]);
+    }
+  });
+
+  test('while it is opened follows the new one as well, also where that is retired already', async () => {
+    const { host, pins, model, alarms } = hostOn();
+    pins.isRetired = true;
+    const { link, said } = clientOf(host, {});
+    pins.key = 'sum:1#2';
+    await settle();
+    expect(pins.heldKeys).toEqual(['sum:1#2']);
+    pins.isRetired = false;
+    pins.replace('sum:1#3', 'files-1');
+    model.isHeld = true;
+    await settle();
+    expect(pins.heldKeys).toEqual(['sum:1#3']);
+    link.input(input(1, 4));
+    await settle();
+    model.answer();
+    for (const alarm of alarms.splice(0)) alarm();
+    await settle();
+    expect(said).toEqual(['opened next=1 accepted=0', 'accepted 1', '1: y=4']);
+  });
 });
 
 test('a drain tells every client, and leaves the stream to the next router', async () => {

@@ -1,11 +1,11 @@
 /** Puts streams that were opened or found into this router, and takes them out when they are over. */
 import type { Journal } from '@millrace/store';
+import { FollowedRevision } from './followed-revision.ts';
 import { HostedStream } from './hosted-stream.ts';
 import type { HostedStreamParts, StreamOwner } from './hosted-stream-parts.ts';
 import { JournalPauses } from './journal-pauses.ts';
 import type { LostStreams } from './lost-streams.ts';
 import { ModelSteps, type ModelStepsParts } from './model-steps.ts';
-import { streamParametersOf } from './opening-record.ts';
 import { OpeningTurns } from './opening-turns.ts';
 import { openingWarnings } from './opening-warnings.ts';
 import type { EarlierEnd } from './restore-guard.ts';
@@ -52,8 +52,13 @@ export class StreamHosting implements StreamOwner {
     this.#pauses = new JournalPauses(parts.clock);
   }
 
+  /** For a stream that is about to be opened or restored. */
+  revision(): FollowedRevision {
+    return new FollowedRevision(this.#parts);
+  }
+
   host(found: FoundStream): HostedStream {
-    const { id, opening, openingBytes, expiresAtMs, log, machine, pin, caller, chosenId, isRestored } = found;
+    const { id, opening, openingBytes, expiresAtMs, log, machine, revision, caller, chosenId, isRestored } = found;
     const { clock, observer, memory } = this.#parts;
     // Written out: an object made by a spread has a hidden class of its own, which takes 450 bytes.
     const parts: HostedStreamParts = {
@@ -63,7 +68,7 @@ export class StreamHosting implements StreamOwner {
       expiresAtMs,
       log,
       machine,
-      pin,
+      revision,
       caller,
       warnings: openingWarnings(chosenId, opening.exactness),
       isRestored,
@@ -74,10 +79,8 @@ export class StreamHosting implements StreamOwner {
       memory,
       owner: this,
     };
-    const stream = new HostedStream(
-      parts,
-      (listener) => new ModelSteps(this.#parts, pin, caller, streamParametersOf(opening), listener),
-    );
+    const stream = new HostedStream(parts, (listener) => new ModelSteps(this.#parts, revision, opening, listener));
+    revision.attach(stream);
     this.#table.add(id, stream);
     stream.perform();
     return stream;

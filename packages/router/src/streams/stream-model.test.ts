@@ -79,3 +79,12 @@ test('the kind follows from what the model declares', () => {
   expect([decoupled.kind, decoupled.isResumable]).toEqual(['decoupled', false]);
   expect(new StreamModel(viewOf([], [], { isDecoupled: true, isResumable: true })).isResumable).toBe(true);
 });
+
+test('the state of a stream goes on with a model of the same kind that keeps it in the same tensors', () => {
+  const { view } = listener;
+  const renamed = { ...view, streamStates: [{ input: 'state', output: 'words' }] };
+  expect(listener.hasStatesOf(new StreamModel({ ...view, rowsMax: 1 }))).toBe(true);
+  expect(listener.hasStatesOf(new StreamModel(renamed))).toBe(false);
+  expect(listener.hasStatesOf(new StreamModel({ ...view, streamStates: [] }))).toBe(false);
+  expect(texts.hasStatesOf(new StreamModel({ ...texts.view, isDecoupled: true }))).toBe(false);
+});

@@ -40,6 +40,15 @@ export class StreamModel {
       .filter((name) => !this.#states.some(({ output }) => output === name));
   }
 
+  /** Whether the state of a stream of the other model can go on with this one. */
+  hasStatesOf(other: StreamModel): boolean {
+    if (this.kind !== other.kind || this.#states.length !== other.#states.length) return false;
+    return this.#states.every(({ input, output }, index) => {
+      const pair = other.#states[index];
+      return pair?.input === input && pair.output === output;
+    });
+  }
+
   /** The inputs of a step. Throws an `InferenceError` for what the model does not take. */
   inputsFrom(payload: StreamPayload, state: readonly Tensor[] | undefined): readonly Tensor[] {
     const own = this.#tensorsFrom(payload);

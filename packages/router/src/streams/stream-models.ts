@@ -33,8 +33,8 @@ export interface StreamModels {
    */
   pin(context: string, onRetired: () => void): Promise<StreamPin>;
   /**
-   * The version that a stream was pinned to by an earlier process; undefined: it is not there any more. Rejects with an
-   * `InferenceError` when that cannot be told now.
+   * The version that a stream was pinned to by an earlier process, or whose revision was replaced since; undefined: it is not
+   * there any more. Rejects with an `InferenceError` when that cannot be told now.
    */
   pinAgain(model: string, version: string, onRetired: () => void): Promise<StreamPin | undefined>;
   /** Calls back once, when the version begins to take requests; returns a function that cancels. */

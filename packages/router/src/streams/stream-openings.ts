@@ -18,7 +18,7 @@ import {
 import type { StreamQuarantine } from './quarantined-stream.ts';
 import type { StreamCaller } from './stream-gateway.ts';
 import { StreamHosting, type StreamOpeningsParts } from './stream-hosting.ts';
-import { hasSameFiles, type StreamPin } from './stream-models.ts';
+import { hasSameFiles } from './stream-models.ts';
 import { appendRefusalFrom, memoryRefusal, streamInferenceError, streamNotFound } from './stream-refusals.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -103,11 +103,10 @@ export class StreamOpenings {
   ): Promise<HostedStream> {
     const { models, settings, clock, observer } = this.#parts;
     this.#table.claimRoom(caller);
-    let pin: StreamPin | undefined;
+    const revision = this.#hosting.revision();
     try {
-      let stream: HostedStream | undefined;
-      const retired = (): void => this.#retireLater(() => stream);
-      pin = await models.pin(open.context, retired);
+      const pin = await models.pin(open.context, revision.watch());
+      revision.hold(pin);
       const generation = generationOpeningOf(pin.model.view, open.parameters);
       const openedAtMs = clock.wallNow();
       const expiresAtMs = openedAtMs + settings.lifeMsMax;
@@ -145,13 +144,13 @@ export class StreamOpenings {
         throw memoryRefusal();
       }
       const machine = StreamMachine.open(first, this.#machineOptions.of(opening), clock.wallNow());
-      stream = this.#hosting.host({
+      const stream = this.#hosting.host({
         id,
         opening,
         openingBytes,
         log,
         machine,
-        pin,
+        revision,
         caller,
         expiresAtMs,
         chosenId: open.streamId,
@@ -161,7 +160,7 @@ export class StreamOpenings {
       observer.streamOpened();
       return stream;
     } catch (error) {
-      pin?.release();
+      revision.release();
       this.#table.giveRoom(caller);
       throw error;
     }
@@ -185,8 +184,7 @@ export class StreamOpenings {
     const { journal, models, clock } = this.#parts;
     const log = await journal.takeOver(id, this.#owner, expectedEpoch === undefined ? {} : { expectedEpoch });
     if (log === undefined) return undefined;
-    let stream: HostedStream | undefined;
-    let pin: StreamPin | undefined;
+    const revision = this.#hosting.revision();
     try {
       const entries = [...log.snapshot, ...log.entries].map(decodeEntry);
       const [first] = entries;
@@ -201,10 +199,10 @@ export class StreamOpenings {
       const hasEnded = entries.at(-1)?.kind === 'ending';
       // Nothing of a stream that has ended is run again.
       if (!hasEnded) {
-        const found = await models.pinAgain(opening.model, opening.version, () => this.#retireLater(() => stream));
-        // The files are the same, so it was probed when the stream opened: a resume does not wait for a probe.
-        pin = found && { ...found, exactness: opening.exactness };
+        const found = await models.pinAgain(opening.model, opening.version, revision.watch());
+        if (found !== undefined) revision.hold(found);
       }
+      const { pin } = revision;
       const last = log.base + log.entries.length;
       const machine = StreamMachine.restore(entries, last, this.#machineOptions.of(opening), clock.wallNow(), log.idle);
       const isChanged = pin !== undefined && !hasSameFiles(opening.modelDigest, pin.digest);
@@ -215,14 +213,14 @@ export class StreamOpenings {
         machine.handle({ kind: 'model-lost', error: { code, message } }, clock.wallNow());
       }
       this.#table.countRestored(opening.caller);
-      stream = this.#hosting.host({
+      const stream = this.#hosting.host({
         id,
         opening,
         openingBytes: openingMemoryBytes(first.payload),
         expiresAtMs: first.expiresAt,
         log,
         machine,
-        pin,
+        revision,
         caller: opening.caller,
         chosenId: undefined,
         isRestored: true,
@@ -231,19 +229,10 @@ export class StreamOpenings {
       return stream;
     } catch (error) {
       // Whoever comes next tries again.
-      pin?.release();
+      revision.release();
       await log.close();
       throw error;
     }
-  }
-
-  /** A replaced version stays for its streams for a while. */
-  #retireLater(stream: () => HostedStream | undefined): void {
-    const { clock, settings } = this.#parts;
-    clock.alarm(settings.drainMsMax, () => {
-      const message = 'the model version of the stream was replaced or unloaded; open a new stream';
-      stream()?.tell({ kind: 'model-lost', error: { code: 'model-unloaded', message } });
-    });
   }
 }
 
