@@ -77,6 +77,7 @@ export const knownWorlds: Readonly<Record<string, number>> = {
   'a stream host that does not hold its versions': 14,
   'a stream host that never lets go of a version': 1,
   'a stream host that trusts any files': 1352,
+  'a stream host that follows no revision with the same files': 313,
   'a stream host that forgets the state of its models': 14,
   'a stream host that is never woken': 495,
   'a stream host that does not note the return of a client': 408,

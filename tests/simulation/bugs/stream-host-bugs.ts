@@ -119,6 +119,29 @@ function trustsAnyFiles(real: Host): Host {
   };
 }
 
+/** A stream whose revision is replaced does not look for one with the same files. */
+function followsNoRevision(real: Host): Host {
+  const { models } = real;
+  const retired = new Set<string>();
+  return {
+    ...real,
+    models: {
+      pin: async (context, onRetired) => {
+        let key = '';
+        const pin = await models.pin(context, () => {
+          retired.add(key);
+          onRetired();
+        });
+        key = `${pin.model.view.name}:${pin.model.view.version}`;
+        return pin;
+      },
+      pinAgain: async (model, version, onRetired) =>
+        retired.has(`${model}:${version}`) ? undefined : models.pinAgain(model, version, onRetired),
+      onServed: (...given) => models.onServed(...given),
+    },
+  };
+}
+
 /** The state that a stateful step gets is the initial one. */
 function forgetsState(real: Host): Host {
   return { ...real, codec: { ...real.codec, decodeOutput: () => ({ kind: 'none' }) } };
@@ -203,6 +226,7 @@ export const streamHostBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<st
   ['a stream host that does not hold its versions', { seams: { streamHost: holdsNoVersion } }],
   ['a stream host that never lets go of a version', { seams: { streamHost: neverLetsGo } }],
   ['a stream host that trusts any files', { seams: { streamHost: trustsAnyFiles } }],
+  ['a stream host that follows no revision with the same files', { seams: { streamHost: followsNoRevision } }],
   ['a stream host that forgets the state of its models', { seams: { streamHost: forgetsState } }],
   ['a stream host that is never woken', { seams: { streamHost: neverWakes } }],
   ['a stream host that does not note the return of a client', { seams: { streamHost: notesNoReturn } }],

@@ -162,8 +162,10 @@ export class JudgedStream implements StreamScript, LogWatcher {
       case 'model-unloaded': {
         const changedAtMs = this.#changedAtMs;
         if (changedAtMs === undefined) return false;
+        const drainedAtMs = changedAtMs + drainMsMax - timerMs;
+        if (!this.#mayHaveNoSuccessor(drainedAtMs)) return false;
         const isUnserved = this.#isUnserved(this.plan.model.name);
-        return this.#isRestored || isUnserved || nowMs >= changedAtMs + drainMsMax - timerMs;
+        return this.#isRestored || isUnserved || nowMs >= drainedAtMs;
       }
       case 'model-changed':
         return this.#mayFindOtherFiles;
@@ -372,6 +374,12 @@ export class JudgedStream implements StreamScript, LogWatcher {
   #noteMaker(stamp: number | undefined): void {
     this.#stamp ??= stamp;
     claim(stamp === this.#stamp, `${this.plan.id} is pinned to file ${this.#stamp}, and file ${stamp} ran it`);
+  }
+
+  /** It follows a revision with the same files, unless these cannot be read when its own revision has stayed for long enough. */
+  #mayHaveNoSuccessor(drainedAtMs: number): boolean {
+    if (this.#stamp === undefined || this.#repository.replacedAt(this.#stamp) !== undefined) return true;
+    return this.#repository.unreadableUntil(this.plan.model.name) >= drainedAtMs;
   }
 
   /** When something changed by which its revision may be replaced. */

@@ -15,11 +15,15 @@ type Fingerprint = Awaited<ReturnType<RepositorySource['fingerprintOf']>>;
 type FileFingerprint = Awaited<ReturnType<RepositorySource['fingerprintOfVersion']>>;
 type Reading = Awaited<ReturnType<RepositorySource['read']>>;
 
+const never = Number.NEGATIVE_INFINITY;
+
 interface Folder {
   readonly model: WorldModel;
   readonly files: Map<string, VersionFile>;
   instances: Instances;
   isUnreadable: boolean;
+  /** When it last could be read again. */
+  readableAtMs: number;
 }
 
 export class SimulatedRepository implements RepositorySource {
@@ -127,6 +131,12 @@ export class SimulatedRepository implements RepositorySource {
     return this.#replacedAtMs.get(stamp);
   }
 
+  /** When a model last could not be read: now, if it cannot. */
+  unreadableUntil(name: string): number {
+    const { isUnreadable, readableAtMs } = this.#folders.get(name) ?? { isUnreadable: true, readableAtMs: never };
+    return isUnreadable ? this.#world.timeline.nowMs : readableAtMs;
+  }
+
   /** What should be served now. */
   present(): readonly VersionFile[] {
     return [...this.#folders.values()].flatMap(({ files }) => [...files.values()]);
@@ -135,7 +145,13 @@ export class SimulatedRepository implements RepositorySource {
   /** Adds the folder of a model, with one version or more. */
   add(model: WorldModel): void {
     const { random } = this.#world;
-    const folder: Folder = { model, files: new Map(), instances: this.#instancesOf(model), isUnreadable: false };
+    const folder: Folder = {
+      model,
+      files: new Map(),
+      instances: this.#instancesOf(model),
+      isUnreadable: false,
+      readableAtMs: never,
+    };
     this.#folders.set(model.name, folder);
     for (let version = 1; version <= model.versionsMax; version++) {
       if (version === 1 || random.chance(0.7)) this.#write(folder, `${version}`);
@@ -176,6 +192,7 @@ export class SimulatedRepository implements RepositorySource {
     const folder = this.#folders.get(name);
     if (folder === undefined || folder.isUnreadable === isUnreadable) return;
     folder.isUnreadable = isUnreadable;
+    folder.readableAtMs = this.#world.timeline.nowMs;
     this.#report(folder.model);
   }
 
