@@ -1,11 +1,13 @@
 /** Small models share worker processes, and each of them is loaded, replaced, unloaded and lost on its own. */
-import { rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel } from '../support/slow-model.ts';
+import { StreamSocketClient } from '../support/stream-socket-client.ts';
 
 const addSub = join(repositoryRoot, 'tests/models/add_sub');
 const names: readonly string[] = Array.from({ length: 12 }, (_, index) => `m${index}`);
@@ -134,6 +136,48 @@ test('a model in use moves away from models that were never run, and does not wa
   // Behind such a run it would have had one or two.
   expect(answers).toBeGreaterThan(5);
   await Promise.all(runs);
+}, 60_000);
+
+test('a durable stream goes on when its model moves to another worker', async () => {
+  const repository = new ModelRepository()
+    .write('mean/1/model.onnx', readFileSync(join(repositoryRoot, 'tests/models/accumulator/1/model.onnx')))
+    .write(
+      'mean/config.pbtxt',
+      'parameters { key: "millrace.stream_states" value { string_value: "state=next_state" } }',
+    );
+  for (const name of ['slow0', 'slow1', 'slow2', 'slow3']) addSlowModel(repository, name);
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-moved-'));
+  const config = join(folder, 'millrace.yaml');
+  writeFileSync(config, `models:\n  paths: [${repository.path}]\nstreams:\n  drainSecondsMax: 1\n`);
+  const server = await ServerProcess.start(['--config', config]);
+  opened.push(
+    () => server.stop(),
+    () => repository.remove(),
+    () => rmSync(folder, { recursive: true }),
+  );
+  const before = await pidOf(server, 'mean');
+  const client = await StreamSocketClient.connect(server.url);
+  client.send({ open: { context: 'mean' } });
+  let sequence = 0;
+  const answered = async (): Promise<unknown> => {
+    sequence += 1;
+    const tensors = [{ name: 'value', datatype: 'FP32', shape: [1, 1], data: [sequence % 2 === 0 ? 2 : 6] }];
+    client.send({ input: { sequence, tensors } });
+    return (await client.received('output', sequence)).tensors;
+  };
+  const holders = async (): Promise<readonly number[]> =>
+    [...(await workersOf(server))].flatMap(([pid, models]) => models.filter((name) => name === 'mean').map(() => pid));
+  // The stream is the only one that runs it; once it has moved, nothing of it stays in the worker of before.
+  await until(async () => {
+    await answered();
+    const pids = await holders();
+    return pids.length === 1 && pids[0] !== before;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  if (sequence % 2 === 1) await answered();
+  expect(await answered()).toMatchObject([{ name: 'mean', data: [expect.closeTo(4 + 2 / sequence)] }]);
+  expect(client.all('ended')).toEqual([]);
+  client.socket.close();
 }, 60_000);
 
 test('killed shared workers cost no request its answer, and their models come back together', async () => {
