@@ -543,7 +543,8 @@ export const fields = {
     }),
     openPerCallerMax: integer({
       flag: 'streams-per-caller-max',
-      description: 'Most streams that one caller may have open; beside others it gets the same fraction of what they leave.',
+      description:
+        'Most streams that one caller may have open; beside others it gets the same fraction of what they leave.',
       default: 12_000,
       min: 1,
       max: 1_000_000,

@@ -69,7 +69,7 @@ export class StreamRequests {
       });
     } else if (frame.kind === 'acknowledge') this.#acknowledge(frame.output);
     // What waits for its turn is of no use any more.
-    else if (frame.kind === 'cancel') this.#report(this.#must('DELETE', this.#path));
+    else if (frame.kind === 'cancel') void this.#report(this.#must('DELETE', this.#path));
   }
 
   close(): void {
