@@ -530,6 +530,29 @@ test('a request without a version that waits for the highest one is answered by 
   expect(await sent.outcome).toBe('answered 5');
 });
 
+test('such a request also goes to a lower version that is loaded on demand', async () => {
+  const harness = new PlaneHarness();
+  const worker = harness.worker(1);
+  const higher = servedModel([...harness.model.view.inputs], [...harness.model.view.outputs], { version: '2' });
+  for (const model of [harness.model, higher]) showState(harness.models, model, { state: 'loading', isAwaited: true });
+  showState(harness.models, harness.model, { state: 'evicted' });
+  const asked: string[] = [];
+  harness.demand = {
+    bringBack: async (model) => {
+      asked.push(model.view.version);
+      if (model === higher) {
+        showState(harness.models, higher, { state: 'failed', reason: 'torn' });
+        throw new InferenceError('model-not-ready', 'torn');
+      }
+      showState(harness.models, harness.model, { state: 'ready' });
+    },
+  };
+  const sent = harness.send([5]);
+  for (let turn = 0; turn < 5; turn++) await harness.turn();
+  worker.answers();
+  expect([await sent.outcome, asked]).toEqual(['answered 5', ['2', '1']]);
+});
+
 test('a request that is malformed, or whose version is unloaded again and again, is refused without waiting for ever', async () => {
   const harness = new PlaneHarness();
   showState(harness.models, harness.model, { state: 'evicted' });

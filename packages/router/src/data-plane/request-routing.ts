@@ -180,11 +180,11 @@ export class RequestRouting {
     });
   }
 
-  /** A request without a version waited for the highest one, which cannot be loaded, and a lower one serves. */
+  /** A request without a version waited for the highest one, which cannot be loaded, and a lower one serves or will. */
   #isAnsweredByAnother({ target }: InferRequest, awaited: ServedModel, error: unknown): boolean {
     if (target.version !== '' || !(error instanceof InferenceError) || error.code !== 'model-not-ready') return false;
-    const other = this.#parts.models.takeServed(target.model, '');
-    return other !== undefined && other !== awaited;
+    const other = this.#parts.models.takeView(target.model, '');
+    return other !== undefined && other !== awaited.view;
   }
 
   /** Waits until the version is loaded, then routes the request again: it may resolve to another version by then. */
