@@ -1,6 +1,6 @@
 /** Together they show every kind of event and action in little time. */
 export const tellingWorlds: readonly number[] = [
-  242, 304, 235, 215, 148, 137, 205, 110, 298, 291, 306, 237, 314, 150, 250, 301,
+  449, 242, 304, 235, 215, 148, 137, 205, 110, 298, 291, 306, 237, 314, 150, 250, 301,
 ];
 
 /**
