@@ -25,7 +25,7 @@ import { KeptInputs, type SessionInput } from './kept-inputs.ts';
 
 export interface SessionConfig {
   readonly streamId: string;
-  /** Of this session alone: tells its connections from those of others. */
+  /** Random, for each stream object: tells its connections from those of other clients. */
   readonly clientId: string;
   readonly context: string;
   readonly parameters: JsonObject;
