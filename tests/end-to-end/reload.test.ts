@@ -114,7 +114,7 @@ test('settings that can change are applied, others are named, and a misspelt one
   await eventually('it stops', () => records.some(({ message }) => message === 'stopping'));
 });
 
-/** Gives its arguments a terminal of their own, closes it when they have started, and says which signal ended them. */
+/** Gives its arguments a terminal of their own, closes it when it is told to, and says which signal ended them. */
 const withClosedTerminal = `
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -123,6 +123,7 @@ if pid == 0:
 seen = b''
 while b'Ctrl-C stops' not in seen:
     seen += os.read(terminal, 4096)
+sys.stdin.readline()
 os.close(terminal)
 sys.exit(os.WTERMSIG(os.waitpid(pid, 0)[1]))`;
 
@@ -130,10 +131,12 @@ test('a server whose terminal is closed stops in order', async () => {
   const socket = join(folder, 'management');
   const serve = [millrace, 'serve', '--config', writeConfig('management:', '  socket: management')];
   child = spawn('python3', ['-c', withClosedTerminal, process.execPath, ...serve], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['pipe', 'ignore', 'inherit'],
   });
   await eventually('it listens', () => existsSync(socket));
-  const [signal] = (await once(child, 'close')) as [number | null];
+  const closed = once(child, 'close');
+  child.stdin?.end('now\n');
+  const [signal] = (await closed) as [number | null];
   expect(signal).toBe(constants.signals.SIGHUP);
   // The signal alone would have left it.
   expect(existsSync(socket)).toBe(false);
