@@ -544,7 +544,7 @@ export const fields = {
     openPerCallerMax: integer({
       flag: 'streams-per-caller-max',
       description:
-        'Most streams that one caller may have open; beside others it gets the same fraction of what they leave.',
+        'Most streams that one caller may have open; beside others it gets the same fraction of what they leave. Above `openMax`: 60 % of it.',
       default: 12_000,
       min: 1,
       max: 1_000_000,

@@ -30,6 +30,11 @@ test('a caller who may have all gets what others leave', () => {
   expect(taken(table, ['b', 'a'])).toEqual([1, 0]);
 });
 
+test('a limit of callers above that of the server leaves others their room', () => {
+  const table = new StreamTable({ openMax: 64, openPerCallerMax: 12_000 });
+  expect(taken(table, ['a', 'b', 'c'])).toEqual([39, 15, 6]);
+});
+
 test('the refusal names the share and the setting', () => {
   const table = new StreamTable({ openMax: 10, openPerCallerMax: 5 });
   taken(table, ['a', 'b']);

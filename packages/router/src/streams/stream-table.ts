@@ -91,12 +91,16 @@ export class StreamTable {
   }
 }
 
+/** Where the limit of a caller is above that of the server, so that it says nothing: the server's alone was lowered. */
+const fractionByDefault = 0.6;
+
 /** A caller gets the same fraction of what others leave, so that no few of them can have all streams of the server. */
 function shareOf(
   left: number,
   { openMax, openPerCallerMax }: Pick<StreamSettings, 'openMax' | 'openPerCallerMax'>,
 ): number {
-  return Math.ceil((openPerCallerMax / openMax) * left);
+  const fraction = openPerCallerMax > openMax ? fractionByDefault : openPerCallerMax / openMax;
+  return Math.ceil(fraction * left);
 }
 
 function nothing(): void {}
