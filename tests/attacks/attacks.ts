@@ -20,9 +20,11 @@ import { oneByteChunks } from './memory/one-byte-chunks.ts';
 import { oneByteFrames } from './memory/one-byte-frames.ts';
 import { paddedFrames } from './memory/padded-frames.ts';
 import { silentBodies } from './memory/silent-bodies.ts';
+import { takenStreams } from './memory/taken-streams.ts';
 import { trickledMessages } from './memory/trickled-messages.ts';
 import { uniqueTexts } from './memory/unique-texts.ts';
 import { unreadAnswers } from './memory/unread-answers.ts';
+import { waitingInputs } from './memory/waiting-inputs.ts';
 import { zipBombs } from './memory/zip-bombs.ts';
 import { crashLeftovers } from './power/crash-leftovers.ts';
 import { descriptors } from './power/descriptors.ts';
@@ -60,6 +62,8 @@ export const attacks: readonly Attack[] = [
   cancelledRequests,
   heldStreams,
   hoardedJournal,
+  waitingInputs,
+  takenStreams,
   jsonNumbers,
   ignoredKeys,
   oddJson,

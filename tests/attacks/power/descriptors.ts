@@ -4,7 +4,7 @@ const descriptorsMax = 512;
 
 export const descriptors: Attack = {
   name: 'descriptors',
-  row: 'Connections use up the descriptors of the server, and then a worker dies: its successor cannot be started.',
+  row: 'Connections use up the descriptors of the server, and then the workers die: their successors cannot be started.',
   expected: 'refused',
   descriptorsMax,
   isAlone: true,
@@ -15,8 +15,7 @@ export const descriptors: Attack = {
       socket?.resume();
     };
     await Promise.all(Array.from({ length: 2 * descriptorsMax }, dial));
-    const [victim] = target.workerPids();
-    if (victim !== undefined) process.kill(victim, 'SIGKILL');
+    for (const victim of target.workerPids()) process.kill(victim, 'SIGKILL');
     while (!target.isOver) {
       await Promise.all(Array.from({ length: 20 }, dial));
       await target.sleep(50);
