@@ -1,7 +1,4 @@
 /** What makes tests/support/faulty-worker.ts fail. */
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 export const poisonValue = 666;
 /** Among the inputs of a run: it fails in a way after which the process can run nothing. */
 export const spoilingValue = 777;
@@ -10,7 +7,10 @@ export const crashFile = 'crash-on-load';
 /** Beside a model's file: loading it never ends. */
 export const hangFile = 'hang-on-load';
 
-/** While this file exists, the worker with this process id and parent fails every run and stays alive. */
+/**
+ * While this file exists, the worker with this process id and parent fails every run and stays alive. Workers are not told of the
+ * environment, so that both look in the same folder only where its name is fixed.
+ */
 export function sickFileOf(pid: number, parentPid: number): string {
-  return join(tmpdir(), `millrace-sick-worker-${parentPid}-${pid}`);
+  return `/tmp/millrace-sick-worker-${parentPid}-${pid}`;
 }
