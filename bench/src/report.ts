@@ -62,9 +62,15 @@ export function markdownFrom(results: readonly ScenarioResult[], machine: string
 function tableLines({ title, rows }: ReportTable): readonly string[] {
   const columns = [...new Set(Object.values(rows).flatMap((row) => Object.keys(row)))];
   const lines = Object.entries(rows).map(
-    ([name, row]) => `| ${name} | ${columns.map((column) => row[column] ?? '').join(' | ')} |`,
+    ([name, row]) => `| ${name} | ${columns.map((column) => formatCell(row[column])).join(' | ')} |`,
   );
   return [`${title}:`, '', `| | ${columns.join(' | ')} |`, `|---|${'---|'.repeat(columns.length)}`, ...lines, ''];
+}
+
+/** Counts are whole numbers, and stay so. */
+function formatCell(figure: number | undefined): string {
+  if (figure === undefined) return '';
+  return Number.isInteger(figure) ? String(figure) : formatFigure(figure);
 }
 
 function formatFigure(figure: number): string {
