@@ -1,13 +1,10 @@
 import type { Attack } from '../attack.ts';
-import { doubleModel } from '../attack-models.ts';
-import { oneAnswer, rawJsonRequest, requestHead } from '../raw/http1.ts';
+import { oneAnswer, requestHead } from '../raw/http1.ts';
+import { openStream } from '../raw/open-stream.ts';
 import { Target } from '../target.ts';
 
 const accompliceAddress = '127.0.0.7';
 const victimAddress = '127.0.0.8';
-
-const openRequest = (target: Target): Buffer =>
-  rawJsonRequest(target, '/v1/streams', JSON.stringify({ context: doubleModel }));
 
 export const takenStreams: Attack = {
   name: 'taken-streams',
@@ -22,18 +19,17 @@ export const takenStreams: Attack = {
     ) as [Target, Target];
     const takeAll = (thief: Target): Promise<void> =>
       thief.again(4 * pressure, async () => {
-        await oneAnswer(thief, openRequest(thief));
+        await openStream(thief);
         await thief.sleep(20);
       });
     void takeAll(target);
     void takeAll(accomplice);
     await target.sleep(3000);
     while (!target.isOver) {
-      const opened = await oneAnswer(victim, openRequest(victim));
+      const { id, answer } = await openStream(victim);
       if (target.isOver) break;
-      const stream = /"streamId": *"([^"]+)"/.exec(opened?.text ?? '')?.[1];
-      if (stream === undefined) target.fate.harm(`another caller got ${opened?.status} ${opened?.text.slice(0, 300)}`);
-      else await oneAnswer(victim, requestHead(victim, 'DELETE', `/v1/streams/${stream}`));
+      if (id === undefined) target.fate.harm(`another caller got ${answer?.status} ${answer?.text.slice(0, 300)}`);
+      else await oneAnswer(victim, requestHead(victim, 'DELETE', `/v1/streams/${id}`));
       await target.sleep(100);
     }
     accomplice.end();

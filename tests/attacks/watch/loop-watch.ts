@@ -1,12 +1,10 @@
 /**
  * How long the router's event loop was held, as the router itself measures it, beside the time for which the system gave its thread no
- * core, or the host gave the system none: on a shared machine a delay alone says nothing about the server. Their difference is the least
- * that it was held; where others keep the cores busy it hides delays that were real, so figures are taken on a machine with nothing else
- * running.
+ * core: on a shared machine a delay alone says nothing about the server. Their difference is the least that it was held; where
+ * others keep the cores busy it hides delays that were real, so figures are taken on a machine with nothing else running.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { MachineWatch } from './machine-watch.ts';
 
 const scrapeMs = 250;
 const histogramName = 'millrace_event_loop_delay_seconds';
@@ -14,7 +12,7 @@ const histogramName = 'millrace_event_loop_delay_seconds';
 export interface LoopReport {
   /** Longest delay, as measured. */
   readonly longestMs: number;
-  /** Longest of those delays less what its thread, or the machine, waited for a core in the same span, and no more than it ran in it. */
+  /** Longest of those delays less what its thread waited for a core in the same span, and no more than it ran in it. */
   readonly longestHeldMs: number;
   /** Samples up to each bound in seconds, not cumulative. */
   readonly histogram: Readonly<Record<string, number>>;
@@ -29,7 +27,6 @@ export class LoopWatch {
   #longestMs = 0;
   #longestHeldMs = 0;
   #thread: ThreadTime;
-  readonly #machine = new MachineWatch();
   readonly #running: Promise<void>;
 
   private constructor(port: number, pid: number, first: ReadonlyMap<string, number>) {
@@ -59,7 +56,6 @@ export class LoopWatch {
       const thread = threadTime(this.#pid);
       const ranMs = thread.ranMs - this.#thread.ranMs;
       const waitedMs = thread.waitedMs - this.#thread.waitedMs;
-      const stolenMs = thread.stolenMs - this.#thread.stolenMs;
       this.#thread = thread;
       const buckets = bucketsFrom(text);
       // Others scrape too, and take the longest delay with them: the histogram still has it, by its bucket.
@@ -67,8 +63,7 @@ export class LoopWatch {
       const delayMs = Math.max(gaugeMs, longestBucketMs(this.#latest, buckets));
       this.#latest = buckets;
       this.#longestMs = Math.max(this.#longestMs, delayMs);
-      const withoutCoreMs = Math.max(waitedMs + stolenMs, this.#machine.lateMs());
-      this.#longestHeldMs = Math.max(this.#longestHeldMs, Math.min(delayMs - withoutCoreMs, ranMs));
+      this.#longestHeldMs = Math.max(this.#longestHeldMs, Math.min(delayMs - waitedMs, ranMs));
     } catch {
       // The bystander's probe of the same port counts what fails there.
     }
@@ -78,7 +73,6 @@ export class LoopWatch {
     this.#isStopped = true;
     await this.#running;
     await this.#sample();
-    this.#machine.stop();
     const histogram: Record<string, number> = {};
     for (const [bound, count] of differences(this.#before, this.#latest)) histogram[bound] = count;
     return { longestMs: this.#longestMs, longestHeldMs: this.#longestHeldMs, histogram };
@@ -89,23 +83,16 @@ interface ThreadTime {
   readonly ranMs: number;
   /** While it stood ready to run and had no core. */
   readonly waitedMs: number;
-  /** While the host ran something else on a core of this machine, whichever thread had it. */
-  readonly stolenMs: number;
 }
 
-/** Of the main thread, since it began, and of the machine. */
+/** Of the main thread, since it began. */
 function threadTime(pid: number): ThreadTime {
   try {
     const [ran, waited] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
-    return { ranMs: (ran as number) / 1e6, waitedMs: (waited as number) / 1e6, stolenMs: stolenMs() };
+    return { ranMs: (ran as number) / 1e6, waitedMs: (waited as number) / 1e6 };
   } catch {
-    return { ranMs: 0, waitedMs: 0, stolenMs: 0 };
+    return { ranMs: 0, waitedMs: 0 };
   }
-}
-
-/** The eighth figure of the first line, in hundredths of a second. */
-function stolenMs(): number {
-  return Number(/^cpu +(?:\d+ ){7}(\d+)/.exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? 0) * 10;
 }
 
 /** Cumulative, by upper bound. */
