@@ -20,7 +20,8 @@ export class EndedLogs {
     this.remove(log);
     if (log.head.entriesExpireAtMs === undefined) return;
     log.account?.ended.set(log.stream, log);
-    const isEmpty = log.records.length === 0 && log.snapshot === undefined;
+    log.records.pack();
+    const isEmpty = log.records.isEmpty && log.snapshot === undefined;
     if (!isEmpty) this.#logs.set(log.stream, log);
   }
 

@@ -6,6 +6,7 @@ import { StoreError } from '../store-error.ts';
 import { EndedLogs } from './ended-logs.ts';
 import { type JournalAccount, JournalAccounts } from './journal-account.ts';
 import type { JournalTable } from './journal-table.ts';
+import { LogRecords, lastEntryOf } from './log-records.ts';
 import {
   damaged,
   entriesFrom,
@@ -33,8 +34,8 @@ const logOverheadBytes = 1024;
 export interface IndexedLog {
   readonly stream: string;
   head: LogHead;
-  /** Without the snapshot; by number. The first may begin with entries that were trimmed. */
-  records: RecordKey[];
+  /** The first may begin with entries that were trimmed. */
+  readonly records: LogRecords;
   snapshot: RecordKey | undefined;
   /** Number of its last entry. */
   last: number;
@@ -102,7 +103,7 @@ export class LogIndex {
 
   #place(log: IndexedLog, key: RecordKey): void {
     const isSnapshot = key.first === 0;
-    const isLive = isSnapshot ? log.head.snapshot === key.position : lastOf(key) > log.head.base;
+    const isLive = isSnapshot ? log.head.snapshot === key.position : lastEntryOf(key) > log.head.base;
     if (!isLive) {
       this.#dead.push(key);
       return;
@@ -112,12 +113,12 @@ export class LogIndex {
       log.snapshot = key;
       return;
     }
-    const isNext = key.first <= log.last + 1 && (log.records.length === 0 || key.first === log.last + 1);
+    const isNext = key.first <= log.last + 1 && (log.records.isEmpty || key.first === log.last + 1);
     if (!isNext) {
       log.damage = damaged(`the log of ${JSON.stringify(log.stream)}`, `lacks the entries after ${log.last}`);
     }
     log.records.push(key);
-    log.last = lastOf(key);
+    log.last = lastEntryOf(key);
   }
 
   create(
@@ -141,7 +142,16 @@ export class LogIndex {
       idle: undefined,
     };
     const account = this.accounts.of(name);
-    const log = { stream, head, records: [], snapshot: undefined, last: 0, bytes: 0, damage: undefined, account };
+    const log = {
+      stream,
+      head,
+      records: new LogRecords(),
+      snapshot: undefined,
+      last: 0,
+      bytes: 0,
+      damage: undefined,
+      account,
+    };
     this.logs.set(stream, log);
     this.#count(log, emptyLogBytes(stream));
     return log;
@@ -164,16 +174,13 @@ export class LogIndex {
 
   append(table: JournalTable, log: IndexedLog, entries: readonly Uint8Array[]): void {
     const key = this.#putRecord(table, log, log.last + 1, entries);
-    // An array that grows has room for 17, and idle streams have one record.
-    if (log.records.length === 0) log.records = [key];
-    else log.records.push(key);
-    log.last = lastOf(key);
+    log.records.push(key);
+    log.last = lastEntryOf(key);
   }
 
   trim(table: JournalTable, log: IndexedLog, to: number, snapshot: readonly Uint8Array[]): void {
-    const kept = log.records.findIndex((key) => lastOf(key) > to);
-    const dropped = log.records.splice(0, kept === -1 ? log.records.length : kept);
-    if (log.snapshot !== undefined) dropped.push(log.snapshot);
+    const trimmed = log.records.takeUpTo(to);
+    const dropped = log.snapshot === undefined ? trimmed : [...trimmed, log.snapshot];
     log.snapshot = snapshot.length === 0 ? undefined : this.#putRecord(table, log, 0, snapshot);
     this.putHead(table, log, { ...log.head, base: to, snapshot: log.snapshot?.position ?? 0 });
     for (const key of dropped) {
@@ -187,7 +194,7 @@ export class LogIndex {
     this.logs.delete(log.stream);
     this.ended.remove(log);
     this.#count(log, -log.bytes);
-    for (const key of log.records) this.#dead.push(key);
+    for (const key of log.records.all()) this.#dead.push(key);
     if (log.snapshot !== undefined) this.#dead.push(log.snapshot);
   }
 
@@ -200,8 +207,8 @@ export class LogIndex {
   /** What a trim would free. */
   bytesUpTo(log: IndexedLog, to: number): number {
     let bytes = log.snapshot === undefined ? 0 : costOf(log.snapshot);
-    for (const key of log.records) {
-      if (lastOf(key) > to) break;
+    for (const key of log.records.all()) {
+      if (lastEntryOf(key) > to) break;
       bytes += costOf(key);
     }
     return bytes;
@@ -211,7 +218,7 @@ export class LogIndex {
   contentsOf(table: JournalTable, log: IndexedLog): LogContents {
     if (log.damage !== undefined) throw log.damage;
     const entries: Uint8Array[] = [];
-    for (const key of log.records) {
+    for (const key of log.records.all()) {
       const trimmed = Math.max(0, log.head.base + 1 - key.first);
       for (const entry of recordEntries(table, key).slice(trimmed)) entries.push(entry);
     }
@@ -247,7 +254,7 @@ function logFrom(
   ageMsMax: number,
 ): IndexedLog {
   const stream = streamFrom(key);
-  const log = { stream, records: [], snapshot: undefined, bytes: emptyLogBytes(stream) };
+  const log = { stream, records: new LogRecords(), snapshot: undefined, bytes: emptyLogBytes(stream) };
   const expiresAtMax = nowMs + ageMsMax;
   try {
     const head = headFrom(key, value);
@@ -271,10 +278,6 @@ function logFrom(
 
 function recordEntries(table: JournalTable, key: RecordKey): readonly Uint8Array[] {
   return entriesFrom(key, table.get(lendRecordKey(key)));
-}
-
-function lastOf({ first, count }: RecordKey): number {
-  return first + count - 1;
 }
 
 function costOf({ bytes }: RecordKey): number {

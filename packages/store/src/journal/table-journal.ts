@@ -272,6 +272,6 @@ function fenced(reason: string): StoreError {
 
 function summaryOf({ stream, head, records, snapshot, last, bytes }: IndexedLog): StreamLogSummary {
   const { epoch, owner, base, createdAtMs, expiresAtMs, entriesExpireAtMs, account } = head;
-  const tag = records.length === 0 && snapshot === undefined ? '' : head.tag;
+  const tag = records.isEmpty && snapshot === undefined ? '' : head.tag;
   return { stream, epoch, owner, base, last, bytes, createdAtMs, expiresAtMs, tag, account, entriesExpireAtMs };
 }

@@ -264,3 +264,14 @@ test('records of removed logs are deleted, also those that a crash left behind',
   await journal.close();
   await change(path, async (rows) => expect(recordKeys(rows)).toHaveLength(1));
 });
+
+test.runIf(process.platform === 'linux')('the file is mapped once, however large it becomes', async () => {
+  const path = freshPath();
+  await withJournal(path, async (journal) => {
+    const log = await created(journal, 's');
+    for (let round = 0; round < 40; round++) await log.append([new Uint8Array(1024 * 1024)]);
+    const maps = readFileSync('/proc/self/maps', 'utf8').split('\n');
+    expect(statSync(join(path, 'data.mdb')).size).toBeGreaterThan(40 * 1024 * 1024);
+    expect(maps.filter((line) => line.endsWith(`${path}/data.mdb`))).toHaveLength(1);
+  });
+});

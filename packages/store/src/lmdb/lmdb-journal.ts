@@ -9,7 +9,7 @@ import type { Database } from 'lmdb';
 import type { JournalHost, JournalTable } from '../journal/journal-table.ts';
 import { journalFormat } from '../journal/record-format.ts';
 import { TableJournal, type TableJournalOptions } from '../journal/table-journal.ts';
-import type { Journal, JournalDurability } from '../journal.ts';
+import { defaultJournalBounds, type Journal, type JournalDurability } from '../journal.ts';
 import { StoreError } from '../store-error.ts';
 import { checkAfterMachineCrash, noteMachineRun } from './machine-crash.ts';
 import { type OwnedFolder, openOwnedFolder } from './owned-folder.ts';
@@ -23,6 +23,11 @@ export interface LmdbJournalOptions extends TableJournalOptions {
   /** Where a copy of a possibly damaged file is tested; the system's folder for temporary files unless given. */
   readonly temporaryFolder?: string | undefined;
 }
+
+/** The file holds free pages and those of lmdb itself beside the logs. One that is larger than this is mapped again. */
+const mappedTo = 1.25;
+const mapBytesMax = 64 * 1024 ** 3;
+const mapUnitBytes = 1024 ** 2;
 
 export async function openLmdbJournal(options: LmdbJournalOptions): Promise<Journal> {
   const host = await openLmdbJournalHost(options);
@@ -39,7 +44,9 @@ export async function openLmdbJournalHost(options: LmdbJournalOptions): Promise<
   const isSynced = durability === 'power';
   checkAfterMachineCrash(resolve(path), temporaryFolder);
   const kept = { kind: 'journal', format: journalFormat, isPrivate: true } as const;
-  const owned = await openOwnedFolder({ path, isSynced, temporaryFolder, ...kept });
+  const { bytesMax = defaultJournalBounds.bytesMax } = options.bounds ?? {};
+  const mapBytes = Math.ceil(Math.min(bytesMax * mappedTo, mapBytesMax) / mapUnitBytes) * mapUnitBytes;
+  const owned = await openOwnedFolder({ path, isSynced, mapBytes, temporaryFolder, ...kept });
   if (!isSynced) noteMachineRun(owned.folder);
   return new LmdbJournalHost(owned, isSynced);
 }

@@ -7,12 +7,14 @@ export interface LmdbTableOptions {
   readonly folder: string;
   /** A write resolves when it is on disk, not only in the kernel. */
   readonly isSynced: boolean;
+  /** Addresses that are taken for the file at first, of which only pages in use take memory. */
+  readonly mapBytes?: number | undefined;
 }
 
 export class LmdbTable implements Table, TableHost {
   readonly database: Database<Uint8Array, Uint8Array>;
 
-  constructor({ folder, isSynced }: LmdbTableOptions) {
+  constructor({ folder, isSynced, mapBytes }: LmdbTableOptions) {
     this.database = open<Uint8Array, Uint8Array>(folder, {
       noSubdir: false,
       encoding: 'binary',
@@ -22,6 +24,9 @@ export class LmdbTable implements Table, TableHost {
       noSync: !isSynced,
       // Would resolve writes before they are flushed.
       overlappingSync: false,
+      // A file that outgrows its mapping gets a larger one, and the smaller stays until the close: pages that are read by both
+      // count twice in the resident memory of the process.
+      ...(mapBytes === undefined ? {} : { mapSize: mapBytes }),
     });
   }
 

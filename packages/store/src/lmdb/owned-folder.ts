@@ -10,6 +10,7 @@ export interface OwnedFolderOptions {
   readonly path: string;
   /** A write resolves when it is on disk, not only in the kernel. */
   readonly isSynced: boolean;
+  readonly mapBytes?: number | undefined;
   readonly temporaryFolder?: string | undefined;
   /** Its files are made unreadable for others even where the folder is not. */
   readonly isPrivate: boolean;
@@ -30,7 +31,7 @@ export async function openOwnedFolder(options: OwnedFolderOptions): Promise<Owne
   const folder = resolve(options.path);
   prepareFolder(folder, options.temporaryFolder ?? tmpdir());
   if (options.isPrivate) makePrivateFiles(folder);
-  const table = await openTable(folder, options.isSynced);
+  const table = await openTable(folder, options);
   let ownership: Ownership | undefined;
   try {
     checkFormat(folder, table, options);
@@ -50,10 +51,10 @@ export async function openOwnedFolder(options: OwnedFolderOptions): Promise<Owne
 }
 
 /** lmdb is loaded only when it is used: a server without a store saves its memory and start-up time. */
-async function openTable(folder: string, isSynced: boolean): Promise<LmdbTable> {
+async function openTable(folder: string, { isSynced, mapBytes }: OwnedFolderOptions): Promise<LmdbTable> {
   try {
     const { LmdbTable } = await import('./lmdb-table.ts');
-    return new LmdbTable({ folder, isSynced });
+    return new LmdbTable({ folder, isSynced, mapBytes });
   } catch (error) {
     throw unusable(folder, (error as Error).message, error);
   }
