@@ -49,7 +49,7 @@ export {
   type TensorReadOptions,
 } from './json/tensor-reader.ts';
 export type { TensorTarget } from './json/tensor-target.ts';
-export { writeTensorData, writeTensorSteps } from './json/tensor-writer.ts';
+export { writeByteElements, writeTensorData, writeTensorSteps } from './json/tensor-writer.ts';
 export {
   type JsonObject,
   type JsonValue,

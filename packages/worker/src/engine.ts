@@ -40,6 +40,8 @@ export interface OutputMemory {
   fill(part: number, write: (target: Uint8Array) => void): void;
   /** Whether the engine has written the part. */
   isWritten(part: number): boolean;
+  /** Instead of `layOut` and `write`, for outputs that are complete and in memory of their own; the parts, which may be that memory. */
+  give(outputs: readonly Uint8Array[]): readonly Uint8Array[];
 }
 
 /** What a concurrent run may use while it runs. */
@@ -87,8 +89,19 @@ export interface SteppedRun {
    * has resolved. Rejects with an `InferenceError`, which ends the run.
    */
   step(memory: OutputMemory): Promise<RunResult | undefined>;
+  /** Instead of `step`, where nothing has to be waited for once the next answer is there: that saves a promise for each. */
+  readonly pulled?: PulledRun | undefined;
   /** No more answers are needed. Called at most once, not after the run has ended by itself; a `step` may be in progress. */
   end(): void;
+}
+
+export interface PulledRun {
+  /** The next answer, as `layOut` takes it. Rejects with anything. */
+  next(): Promise<unknown>;
+  /** What `step` would have resolved with. Throws an `InferenceError`. */
+  layOut(given: unknown, memory: OutputMemory): RunResult | undefined;
+  /** For what `next` rejected with: the error that `step` would have rejected with. */
+  failureFrom(error: unknown): InferenceError;
 }
 
 export interface Session {

@@ -47,6 +47,38 @@ test('outputs that an engine writes in place are returned, for any sizes and val
   );
 });
 
+describe('outputs that are given', () => {
+  test('are not copied where whoever takes them copies, up to the limit; nothing is lent for them', () => {
+    const { lent, memory } = usedMemory(5, 24);
+    const outputs = [new Uint8Array(16).fill(1), new Uint8Array(8)];
+    const parts = memory.give(outputs);
+    expect(parts).toBe(outputs);
+    memory.take(outputsOf(parts)).release();
+    expect(lent).toEqual([]);
+  });
+
+  test('are copied beyond it, and everywhere else', () => {
+    for (const givenBytesMax of [0, 24]) {
+      const { lent, memory } = usedMemory(5, givenBytesMax);
+      const outputs = [new Uint8Array(16).fill(1), new Uint8Array(9)];
+      const parts = memory.give(outputs);
+      const region = memory.take(outputsOf(parts));
+      outputs[0]?.fill(2);
+      expect(parts.map((part) => [...part])).toEqual([Array(16).fill(1), Array(9).fill(0)]);
+      expect(region).toBe(lent[0]);
+    }
+  });
+
+  test('take the place of what was laid out, and are replaced by what is laid out next', () => {
+    const { memory } = usedMemory(5, 24);
+    memory.layOut([8]);
+    const given = memory.give([Uint8Array.of(1)]);
+    memory.take(outputsOf(given));
+    const parts = memory.layOut([8]);
+    expect(() => memory.take(outputsOf(parts))).toThrow('output 0 was not written');
+  });
+});
+
 test('copied outputs count as written, even when they equal the sentinel', () => {
   const { memory } = usedMemory();
   const parts = memory.layOut([32, 1, 0]);

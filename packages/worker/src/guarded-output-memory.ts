@@ -4,6 +4,9 @@ import type { OutputMemory } from './engine.ts';
 const sentinelBytes = 8;
 const noParts: readonly Uint8Array[] = [];
 
+/** Of outputs that were given and not copied: it holds nothing. */
+const givenRegion: Region = { bytes: new Uint8Array(0), release: () => {} };
+
 /**
  * The memory of the outputs of one run, with a check that they were written: lent memory holds data of other callers, so each part is
  * marked with a sentinel at both ends, and a region with a part whose sentinel is intact is never returned. A value that equals the
@@ -12,6 +15,7 @@ const noParts: readonly Uint8Array[] = [];
 export class GuardedOutputMemory implements OutputMemory {
   readonly #lend: (bytes: number) => Region;
   readonly #random: () => number;
+  readonly #givenBytesMax: number;
   #region: Region | undefined;
   #parts: readonly Uint8Array[] = noParts;
   /** By position: parts that were written by `write` or `fill`, with any bytes. */
@@ -19,10 +23,14 @@ export class GuardedOutputMemory implements OutputMemory {
   #sentinelLow = 0;
   #sentinelHigh = 0;
 
-  /** `random` returns 32 bits that callers cannot predict. */
-  constructor(lend: (bytes: number) => Region, random: () => number) {
+  /**
+   * `random` returns 32 bits that callers cannot predict. Outputs that are given, of up to `givenBytesMax` in all, are not copied: whoever
+   * takes the region copies the outputs before anything else runs.
+   */
+  constructor(lend: (bytes: number) => Region, random: () => number, givenBytesMax = 0) {
     this.#lend = lend;
     this.#random = random;
+    this.#givenBytesMax = givenBytesMax;
   }
 
   layOut(sizes: readonly number[]): readonly Uint8Array[] {
@@ -50,6 +58,20 @@ export class GuardedOutputMemory implements OutputMemory {
     return parts;
   }
 
+  give(outputs: readonly Uint8Array[]): readonly Uint8Array[] {
+    let bytes = 0;
+    for (let part = 0; part < outputs.length; part++) bytes += (outputs[part] as Uint8Array).length;
+    if (bytes > this.#givenBytesMax) {
+      const parts = this.layOut(outputs.map(({ length }) => length));
+      for (let part = 0; part < outputs.length; part++) this.write(part, outputs[part] as Uint8Array);
+      return parts;
+    }
+    if (this.#region !== undefined) this.release();
+    this.#parts = outputs;
+    this.#region = givenRegion;
+    return outputs;
+  }
+
   write(part: number, bytes: Uint8Array): void {
     (this.#parts[part] as Uint8Array).set(bytes);
     this.#markCopied(part);
@@ -63,7 +85,7 @@ export class GuardedOutputMemory implements OutputMemory {
   isWritten(part: number): boolean {
     const bytes = this.#parts[part] as Uint8Array;
     const { length } = bytes;
-    if (length === 0 || this.#copied?.[part] === true) return true;
+    if (length === 0 || this.#region === givenRegion || this.#copied?.[part] === true) return true;
     const low = this.#sentinelLow;
     const high = this.#sentinelHigh;
     const last = length - 1;

@@ -166,7 +166,9 @@ function partialAnswerFrom(cursor: FrameCursor, findShared: FindShared): Partial
   const sequence = cursor.u53();
   const region = regionFrom(cursor, findShared);
   const outputs = tensorsFrom(cursor, region);
-  return { kind: 'partial-answer', batch, sequence, outputs, region, ...generationFrom(cursor) };
+  const generation = takeGenerationReport(cursor);
+  if (generation === undefined) return { kind: 'partial-answer', batch, sequence, outputs, region };
+  return { kind: 'partial-answer', batch, sequence, outputs, region, generation };
 }
 
 function generationFrom(cursor: FrameCursor): Pick<AnsweredMessage, 'generation'> {

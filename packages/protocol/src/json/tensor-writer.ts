@@ -31,6 +31,13 @@ export function writeTensorData(writer: JsonWriter, tensor: Tensor): void {
   closeArray(writer, sink.end - sink.start > contentStart);
 }
 
+/** The same for elements of UINT8 that are a part of other bytes, without a view of them. */
+export function writeByteElements(writer: JsonWriter, bytes: Uint8Array, from: number, to: number): void {
+  openArray(writer);
+  appendBytes(writer.sink, bytes, from, to);
+  closeArray(writer, to > from);
+}
+
 /** How much is written between two pauses. */
 const stepElements = 2048;
 const stepTextBytes = 64 * 1024;
@@ -108,6 +115,8 @@ function appendElements(sink: GrowableBytes, tensor: Tensor): void {
       appendTexts(sink, tensor);
       return;
     case 'UINT8':
+      appendBytes(sink, data, 0, data.length);
+      return;
     case 'UINT16':
     case 'UINT32':
     case 'INT8':
@@ -120,6 +129,40 @@ function appendElements(sink: GrowableBytes, tensor: Tensor): void {
       }
     }
   }
+}
+
+const byteCharactersMax = 4;
+/** Elements for which memory is reserved at once: most have fewer than the most characters. */
+const reservedElements = 1024;
+
+function appendBytes(sink: GrowableBytes, data: Uint8Array, from: number, to: number): void {
+  for (let at = from; at < to; at += reservedElements)
+    appendFewBytes(sink, data, at, Math.min(to, at + reservedElements));
+}
+
+function appendFewBytes(sink: GrowableBytes, data: Uint8Array, from: number, to: number): void {
+  sink.reserve((to - from) * byteCharactersMax);
+  const { bytes } = sink;
+  let { end } = sink;
+  for (let index = from; index < to; index += 1) {
+    let rest = data[index] as number;
+    if (rest >= 100) {
+      const hundreds = rest >= 200 ? 2 : 1;
+      bytes[end++] = 0x30 + hundreds;
+      rest -= hundreds * 100;
+      // Exact below 100, and no division.
+      const tens = (rest * 205) >> 11;
+      bytes[end++] = 0x30 + tens;
+      rest -= tens * 10;
+    } else if (rest >= 10) {
+      const tens = (rest * 205) >> 11;
+      bytes[end++] = 0x30 + tens;
+      rest -= tens * 10;
+    }
+    bytes[end++] = 0x30 + rest;
+    bytes[end++] = 0x2c;
+  }
+  sink.end = end;
 }
 
 function appendComma(sink: GrowableBytes, at: number): void {

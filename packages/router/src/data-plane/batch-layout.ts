@@ -161,12 +161,16 @@ export function wholeAnswer(
   answer: Pick<AnsweredMessage, 'outputs'>,
   wanted: readonly number[],
 ): readonly Tensor[] {
-  return wanted.map((index) => {
+  const tensors: Tensor[] = [];
+  for (let position = 0; position < wanted.length; position++) {
+    const index = wanted[position] as number;
     const { name, datatype } = view.outputs[index] as TensorSpec;
-    const output = answer.outputs.find((one) => one.index === index);
+    const beside = answer.outputs[position];
+    const output = beside?.index === index ? beside : answer.outputs.find((one) => one.index === index);
     if (output === undefined) throw lacksOutput(name);
-    return { name, datatype, shape: output.shape, data: output.data };
-  });
+    tensors.push({ name, datatype, shape: output.shape, data: output.data });
+  }
+  return tensors;
 }
 
 function lacksOutput(name: string): Error {

@@ -164,7 +164,7 @@ export class WorkerBatches {
     const { valid } = pending;
     const { model } = running;
     const { name, version } = model.view;
-    this.#observers.tokenCame(running, message, this.#clock.now());
+    if (message.generation !== undefined) this.#observers.tokenCame(running, message, this.#clock.now());
     const outputs =
       model.shaping === undefined
         ? wholeAnswer(model, message, valid.outputs)

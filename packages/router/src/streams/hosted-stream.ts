@@ -192,7 +192,10 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
   }
 
   onOutput(step: StreamStepId, payload: Uint8Array, isLast: boolean): void {
-    this.tell({ kind: 'step-output', step, payload, isLast });
+    if (this.#isOver) return;
+    const { machine, clock } = this.#parts;
+    machine.handle({ kind: 'step-output', step, payload, isLast }, clock.wallNow());
+    this.#performSoon();
   }
 
   onDone(step: StreamStepId, state: Uint8Array | undefined): void {

@@ -66,6 +66,7 @@ export class RouterLink {
       sentinelSeed: randomInt(2 ** 32),
       isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),
+      copiedBytesMax: inFrameBytesMax,
       send: (message) => this.#send(message),
       listen: () => options.wire.listen(),
       onIdle: () => options.wire.rest(),

@@ -95,3 +95,56 @@ test('a step that fails, or an answer that cannot be sent, fails the run, which 
   await expect(full.runs.answer(1, run, new Cancellation())).rejects.toMatchObject({ message: 'too long' });
   expect([full.lent(), asked.ends]).toEqual([0, 1]);
 });
+
+/** Gives its numbers in one array that it uses again, and fails after the last. */
+function pulledRunOf(...numbers: readonly number[]): SteppedRun {
+  const left = [...numbers];
+  const reused = new Uint8Array(1);
+  return {
+    step: () => Promise.reject(new Error('a run that can be pulled is not stepped')),
+    pulled: {
+      next: async () => {
+        if (left.length === 0) throw new TypeError('no more numbers');
+        reused[0] = left.shift() as number;
+        return reused;
+      },
+      layOut: (given, memory) => {
+        const [data] = memory.give([given as Uint8Array]) as [Uint8Array];
+        return { outputs: [{ index: 0, shape: [1], data }] };
+      },
+      failureFrom: (error) => new InferenceError('inference-failed', `in the run: ${(error as Error).message}`),
+    },
+    end: () => {},
+  };
+}
+
+test.each([0, 16])(
+  'a run that is pulled may use its memory again: %i bytes are copied by whoever sends',
+  async (copied) => {
+    const sent: number[] = [];
+    const runs = new SteppedRuns({
+      makeMemory: () =>
+        new GuardedOutputMemory(
+          (bytes) => new HeapRegion(new Uint8Array(bytes)),
+          () => 7,
+          copied,
+        ),
+      send: ({ outputs, region }) => {
+        sent.push(outputs[0]?.data[0] as number);
+        region.release();
+        return undefined;
+      },
+    });
+    runs.open(1, 8);
+    const answered = runs.answer(1, pulledRunOf(5, 6, 7), new Cancellation());
+    await expect(answered).rejects.toEqual(new InferenceError('inference-failed', 'in the run: no more numbers'));
+    expect(sent).toEqual([5, 6, 7]);
+  },
+);
+
+test('an answer that is kept is not changed by the next one where nobody copies it', async () => {
+  const { runs, sent } = runsUnderTest();
+  runs.open(1, 8);
+  await expect(runs.answer(1, pulledRunOf(5, 6, 7), new Cancellation())).rejects.toThrow('no more numbers');
+  expect(sent.map(({ outputs }) => outputs[0]?.data[0])).toEqual([5, 6, 7]);
+});

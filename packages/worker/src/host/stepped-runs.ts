@@ -1,7 +1,7 @@
 /** The runs that answer in steps: each step waits until the router has granted credit for one more answer. */
 import type { Cancellation, GenerationLoad, GrantMessage, PartialAnswerMessage } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
-import type { SteppedRun } from '../engine.ts';
+import type { RunResult, SteppedRun } from '../engine.ts';
 import type { GuardedOutputMemory } from '../guarded-output-memory.ts';
 
 export interface SteppedRunsParts {
@@ -46,6 +46,9 @@ export class SteppedRuns {
   /** Sends the answers of the run; resolves after the last one. Rejects when a step does, and with `cancelled` when it was cancelled. */
   async answer(batch: number, run: SteppedRun, cancellation: Cancellation, takeLoad?: TakeLoad): Promise<void> {
     const credit = this.#credits.get(batch) as Credit;
+    const { pulled } = run;
+    // Empty after every answer, so that one serves all.
+    const memory = this.#parts.makeMemory();
     let isOver = false;
     cancellation.onCancel(() => {
       if (isOver) return;
@@ -58,9 +61,18 @@ export class SteppedRuns {
         if (credit.answers === 0 && !isOver) await granted(credit);
         if (isOver) throw new InferenceError('cancelled', 'nobody waits for the answer');
         credit.answers -= 1;
-        const memory = this.#parts.makeMemory();
         try {
-          const result = await run.step(memory);
+          let result: RunResult | undefined;
+          if (pulled === undefined) result = await run.step(memory);
+          else {
+            let given: unknown;
+            try {
+              given = await pulled.next();
+            } catch (error) {
+              throw pulled.failureFrom(error);
+            }
+            result = pulled.layOut(given, memory);
+          }
           if (result === undefined) return;
           const { outputs, usage } = result;
           const region = memory.take(outputs);

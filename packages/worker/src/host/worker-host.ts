@@ -54,6 +54,8 @@ export interface WorkerHostOptions {
   readonly listen?: () => void;
   /** Called when nothing is left to do. */
   readonly onIdle?: () => void;
+  /** Outputs of a `partial-answer` of up to so many bytes are copied by `send`, before it returns; 0 unless given. */
+  readonly copiedBytesMax?: number;
   /** Never called from inside `receive` or `start`. Returns why a `partial-answer` could not be sent; its region is released then. */
   readonly send: (message: WorkerMessage) => InferenceError | undefined;
 }
@@ -105,7 +107,7 @@ export class WorkerHost {
     this.#random = randomBitsFrom(options.sentinelSeed);
     this.#batchesMax = Math.min(options.batchesMax, options.creditMax ?? Number.POSITIVE_INFINITY);
     this.#stepped = new SteppedRuns({
-      makeMemory: () => new GuardedOutputMemory(this.#lendOutputs, this.#random),
+      makeMemory: () => new GuardedOutputMemory(this.#lendOutputs, this.#random, options.copiedBytesMax),
       send: (message) => {
         if (!this.#isClosed) return this.#options.send(message);
         message.region.release();

@@ -1,6 +1,7 @@
 import { type BatchTensor, InferenceError, type LoadSpec, type Tensor, type TensorSpec } from '@millrace/protocol';
 import type {
   OutputMemory,
+  PulledRun,
   RunCalls,
   RunRequest,
   RunResult,
@@ -42,18 +43,32 @@ export class PipelineSession implements Session {
   begin({ inputs, outputs, calls }: SteppedRunRequest): SteppedRun {
     const wanted = this.#specsOf(outputs);
     let answers: AsyncIterator<unknown> | undefined;
-    return {
-      step: async (memory) => {
-        let given: readonly Tensor[];
+    const first = async (): Promise<unknown> => {
+      answers = answersOf(await this.#start(inputs, wanted, calls));
+      return answers.next();
+    };
+    const pulled: PulledRun = {
+      next: () => (answers === undefined ? first() : answers.next()),
+      layOut: (given, memory) => {
+        const { done, value } = given as IteratorResult<unknown>;
+        if (done === true) return undefined;
+        let tensors: readonly Tensor[];
         try {
-          answers ??= answersOf(await this.#start(inputs, wanted, calls));
-          const { done, value } = await answers.next();
-          if (done === true) return undefined;
-          given = tensorsFrom(value, wanted);
+          tensors = tensorsFrom(value, wanted);
         } catch (error) {
           throw this.#failureFrom(error, calls);
         }
-        return laidOut(given, outputs, memory);
+        return laidOut(tensors, outputs, memory);
+      },
+      failureFrom: (error) => this.#failureFrom(error, calls),
+    };
+    return {
+      pulled,
+      step: async (memory) => {
+        const given = await pulled.next().catch((error: unknown) => {
+          throw pulled.failureFrom(error);
+        });
+        return pulled.layOut(given, memory);
       },
       // Errors of its `finally` blocks are ignored: nobody waits for the run any more.
       end: () => void answers?.return?.().catch(() => {}),
@@ -143,16 +158,22 @@ function tensorsFrom(answer: unknown, wanted: readonly TensorSpec[]): readonly T
       `run returned ${String(answer)}; return an object with ${wanted.map(({ name }) => name).join(', ')}`,
     );
   }
-  return wanted.map((spec) =>
-    tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec),
-  );
+  const tensors: Tensor[] = [];
+  for (let index = 0; index < wanted.length; index++) {
+    const spec = wanted[index] as TensorSpec;
+    tensors.push(tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec));
+  }
+  return tensors;
 }
 
 function laidOut(given: readonly Tensor[], outputs: readonly number[], memory: OutputMemory): RunResult {
-  const parts = memory.layOut(given.map(({ data }) => data.byteLength));
-  const tensors = given.map(({ shape, data }, part): BatchTensor => {
-    memory.write(part, data);
-    return { index: outputs[part] as number, shape, data: parts[part] as Uint8Array };
-  });
+  const datas: Uint8Array[] = [];
+  for (let part = 0; part < given.length; part++) datas.push((given[part] as Tensor).data);
+  const parts = memory.give(datas);
+  const tensors: BatchTensor[] = [];
+  for (let part = 0; part < given.length; part++) {
+    const { shape } = given[part] as Tensor;
+    tensors.push({ index: outputs[part] as number, shape, data: parts[part] as Uint8Array });
+  }
   return { outputs: tensors };
 }

@@ -94,12 +94,22 @@ export class BatchesInFlight {
   }
 
   #indexOf(batch: number): number {
-    return this.#entries.findIndex((entry) => entry.dispatch.batch === batch);
+    const entries = this.#entries;
+    for (let index = 0; index < entries.length; index++) {
+      if ((entries[index] as Entry).dispatch.batch === batch) return index;
+    }
+    return -1;
   }
 }
 
 function mustHaveOutputs(batch: number, outputs: readonly BatchTensor[], asked: readonly number[]): void {
-  if (outputs.length === asked.length && asked.every((index) => outputs.some((one) => one.index === index))) return;
+  if (outputs.length === asked.length) {
+    // Nearly all answers: in the order in which they were asked for.
+    let position = 0;
+    while (position < asked.length && (outputs[position] as BatchTensor).index === asked[position]) position += 1;
+    if (position === asked.length) return;
+    if (asked.every((index) => outputs.some((one) => one.index === index))) return;
+  }
   const given = outputs.map(({ index }) => index).join(', ') || 'none';
   throw new MalformedFrame(
     `batch ${batch} was answered with outputs ${given}, but the request was for ${asked.join(', ') || 'none'}`,

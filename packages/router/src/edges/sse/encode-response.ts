@@ -40,14 +40,19 @@ export function frameResponse(status: number, frame: StreamServerFrame, headers:
 /** Of an event with few elements; a writer that is too small grows. */
 const eventBytes = 512;
 
+/** Events of a stream are of about the same size; those that are longer by more, by higher numbers, make the writer grow. */
+const eventSpareBytes = 64;
+
 /** The events of frames as the host gives them, in one piece, at once. */
 export function encodeEvents(frames: readonly StreamLinkFrame[], memo: OutputMemo): Uint8Array {
-  const writer = new JsonWriter(eventBytes * frames.length);
+  const writer = new JsonWriter((memo.eventBytes ?? eventBytes) * frames.length);
   for (const frame of frames) {
     if (frame.kind === 'output') writeOutputEvent(writer, frame, memo);
     else doAtOnce(writeEvent(writer, frame));
   }
-  return writer.take();
+  const events = writer.take();
+  memo.eventBytes = Math.ceil(events.length / frames.length) + eventSpareBytes;
+  return events;
 }
 
 /** The same in slices, for large outputs. */

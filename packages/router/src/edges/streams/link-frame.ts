@@ -8,8 +8,9 @@ import type { EncodedOutput, StreamLinkFrame } from '../../streams/stream-gatewa
 import { numberFieldBytes, ProtoWriter, varintBytes } from '../protobuf/proto-writer.ts';
 import { delimitedTag, varintTag } from './field-cursor.ts';
 import { defaultStreamFrameLimits } from './frame-limits.ts';
+import { OutputHead } from './output-head.ts';
 import { StreamFrameReader } from './read-frame.ts';
-import { encodeInput, encodeOutput, encodeServerFrame } from './write-frame.ts';
+import { encodeInput, encodeServerFrame } from './write-frame.ts';
 
 /** Of what this server wrote itself, so that nothing of it is too large. */
 const journalReader = new StreamFrameReader({
@@ -19,11 +20,12 @@ const journalReader = new StreamFrameReader({
   tensorsMax: Number.MAX_SAFE_INTEGER,
 });
 
+const outputHead = new OutputHead();
+
 export const payloadCodec: PayloadCodec = {
   encodeInput: (payload) => encodeInput({ kind: 'input', sequence: 1, payload, endOfInput: false }),
   decodeInput: (bytes) => journalReader.readInput(bytes).payload,
-  encodeOutput: (payload) =>
-    encodeOutput({ kind: 'output', sequence: 0, inputSequence: 0, payload, endOfOutput: false }),
+  encodeOutput: (payload) => outputHead.encode(payload),
   decodeOutput: (bytes) => journalReader.readOutput(bytes).payload,
 };
 

@@ -8,6 +8,7 @@ import {
   type StreamPayload,
   type StreamToken,
   type Tensor,
+  writeByteElements,
   writeTensorData,
 } from '@millrace/protocol';
 import { doAtOnce } from '../slices/slice-queue.ts';
@@ -24,6 +25,8 @@ interface KnownOutput {
 }
 
 export class OutputMemo {
+  /** What an event took the last time; undefined: there was none. */
+  eventBytes: number | undefined = undefined;
   #known: KnownOutput | undefined;
 
   /** Appends the fields of an output's payload, within an object whose last field has no comma after it. */
@@ -63,14 +66,24 @@ function isLike(payload: Uint8Array, { head, payloadBytes }: KnownOutput): boole
 /** False, and nothing written, where JSON has no exact form of an element. */
 function writeElements(writer: JsonWriter, payload: Uint8Array, { head, tensor, text }: KnownOutput): boolean {
   const { name, datatype, shape } = tensor;
-  const data = new Uint8Array(payload.buffer, payload.byteOffset + head.length, payload.length - head.length);
-  const whole = { name, datatype, shape, data };
-  if (!isSmallExactInJson(whole)) return false;
-  const { sink } = writer;
-  sink.reserve(text.length);
-  sink.bytes.set(text, sink.end);
-  sink.end += text.length;
-  writeTensorData(writer, whole);
+  if (datatype === 'UINT8') {
+    appendText(writer, text);
+    writeByteElements(writer, payload, head.length, payload.length);
+  } else {
+    const data = new Uint8Array(payload.buffer, payload.byteOffset + head.length, payload.length - head.length);
+    const whole = { name, datatype, shape, data };
+    if (!isSmallExactInJson(whole)) return false;
+    appendText(writer, text);
+    writeTensorData(writer, whole);
+  }
   writer.between('}]');
   return true;
+}
+
+/** By bytes: the text is short, and a call for it would cost more. */
+function appendText({ sink }: JsonWriter, text: Uint8Array): void {
+  sink.reserve(text.length);
+  const { bytes, end } = sink;
+  for (let at = 0; at < text.length; at++) bytes[end + at] = text[at] as number;
+  sink.end = end + text.length;
 }

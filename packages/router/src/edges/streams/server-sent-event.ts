@@ -35,7 +35,14 @@ export function* writeEvent(writer: JsonWriter, frame: StreamServerFrame): Slice
 /** The same for an output as it is journaled, at once. */
 export function writeOutputEvent(writer: JsonWriter, output: EncodedOutput, memo: OutputMemo): void {
   const { sequence, inputSequence, payload, endOfOutput } = output;
-  writer.between(`event: output\nid: ${sequence}\ndata: {"sequence":${sequence},"inputSequence":${inputSequence}`);
+  writer.between('event: output\nid: ');
+  writer.number(sequence);
+  writer.between('\ndata: {"sequence":');
+  writer.number(sequence);
+  writer.between(',"inputSequence":');
+  writer.number(inputSequence);
+  // The memo writes its own comma.
+  writer.between('');
   if (payload !== undefined) memo.write(writer, payload);
   writer.between(endOfOutput ? ',"endOfOutput":true}\n\n' : '}\n\n');
 }
