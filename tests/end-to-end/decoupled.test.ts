@@ -32,6 +32,24 @@ export default definePipeline({
   },
 });`,
 );
+/** The same numbers in one array, which it changes right after every answer; of more than a page for odd counts. */
+repository.write(
+  'reused/1/pipeline.ts',
+  `import { definePipeline } from 'millrace/pipeline';
+export default definePipeline({
+  inputs: { count: { datatype: 'INT32', shape: [1] } },
+  outputs: { number: { datatype: 'INT32', shape: [-1] } },
+  async *run({ inputs }) {
+    const count = inputs.count.data[0]!;
+    const data = new Int32Array(count % 2 === 0 ? 1 : 5000);
+    for (let given = 0; given < count; given++) {
+      data.fill(given);
+      yield { number: { data } };
+      data.fill(-1);
+    }
+  },
+});`,
+);
 let server: ServerProcess;
 let client: InferClient & { ModelStreamInfer(): ClientDuplexStream<object, StreamMessage> };
 beforeAll(async () => {
@@ -98,6 +116,11 @@ describe('answers', () => {
   ] as const)('%s, in order, with its end told only to whoever asks', async (_, value, expected) => {
     expect(await answersTo(count('a', value))).toEqual(expected);
     expect(await answersTo(count('a', value, true))).toEqual([...expected, 'a.*']);
+  });
+
+  test.each([100, 101])('are copies: a pipeline may use its memory again (%i answers)', async (value) => {
+    const expected = Array.from({ length: value }, (_, index) => `a:${index}`);
+    expect(await answersTo({ ...count('a', value), model_name: 'reused' })).toEqual(expected);
   });
 
   test('several requests, beside ones to an ordinary model', async () => {

@@ -40,7 +40,10 @@ export interface OutputMemory {
   fill(part: number, write: (target: Uint8Array) => void): void;
   /** Whether the engine has written the part. */
   isWritten(part: number): boolean;
-  /** Instead of `layOut` and `write`, for outputs that are complete and in memory of their own; the parts, which may be that memory. */
+  /**
+   * Instead of `layOut` and `write`, for outputs that are complete and in memory of their own: the parts, which may be that memory. It must
+   * not change before the outputs are sent.
+   */
   give(outputs: readonly Uint8Array[]): readonly Uint8Array[];
 }
 
@@ -98,7 +101,7 @@ export interface SteppedRun {
 export interface PulledRun {
   /** The next answer, as `layOut` takes it. Rejects with anything. */
   next(): Promise<unknown>;
-  /** What `step` would have resolved with. Throws an `InferenceError`. */
+  /** What `step` would have resolved with; it is sent before anything else runs. Throws an `InferenceError`. */
   layOut(given: unknown, memory: OutputMemory): RunResult | undefined;
   /** For what `next` rejected with: the error that `step` would have rejected with. */
   failureFrom(error: unknown): InferenceError;

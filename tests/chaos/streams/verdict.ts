@@ -25,6 +25,8 @@ const journalBytesAnOpenStream = 768 * 1024;
 /** The router may be larger in the second half of a run by this much. */
 const growthMax = 1.3;
 const slackBytes = 32 * 1024 ** 2;
+/** A file of which a part is mapped twice has more pages in the memory of the router than it has in all. */
+const mappedSlackBytes = 1024 ** 2;
 
 /** Prints the report; true: all checks passed. */
 export function verdictOn({ run, faults, gaps, usage, exitCode, seats, models }: VerdictParts): boolean {
@@ -43,7 +45,7 @@ export function verdictOn({ run, faults, gaps, usage, exitCode, seats, models }:
   const recoveries = faults.recoveriesMs.map((ms) => ms.toFixed(0)).join(', ');
   console.log(`all models ready after a router kill: ${recoveries} ms`);
   console.log(`gaps:\n${gaps.report()}`);
-  const growth = { journal: usage.growthOf('journalBytes'), router: usage.growthOf('residentBytes') };
+  const growth = { journal: usage.growthOf('journalBytes'), router: usage.growthOf('memoryBytes') };
   for (const [name, { before, after }] of Object.entries(growth)) {
     console.log(`${name}: at most ${mebibytes(before)} in the first half, ${mebibytes(after)} in the second`);
   }
@@ -74,6 +76,10 @@ export function verdictOn({ run, faults, gaps, usage, exitCode, seats, models }:
     ['the others may have lost their worker by a kill', clients.every((client) => isRightlyEnded(client, faults))],
     ['every kind of fault was made', faultKinds.every((kind) => (faults.counts.get(kind) ?? 0) > 0)],
     ['the journal is bounded', Math.max(growth.journal.before, growth.journal.after) <= journalBytesMax],
+    [
+      'no page of the journal counts twice in the memory of the router',
+      usage.samples.every(({ mappedBytes, journalBytes }) => mappedBytes <= journalBytes + mappedSlackBytes),
+    ],
     ['the memory of the router does not grow', after <= before * growthMax + slackBytes],
     ['the server ends in order', exitCode === 0],
   ];
@@ -131,7 +137,7 @@ function printProblems(clients: readonly DurableClient[], faults: Faults): void 
 function seriesOf({ samples }: JournalWatch): string {
   return samples
     .filter((_, index) => index % 15 === 0)
-    .map(({ journalBytes, residentBytes }) => `${mebibytes(journalBytes)}/${mebibytes(residentBytes)}`)
+    .map(({ journalBytes, memoryBytes }) => `${mebibytes(journalBytes)}/${mebibytes(memoryBytes)}`)
     .join(' ');
 }
 

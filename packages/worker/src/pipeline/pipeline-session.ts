@@ -37,7 +37,7 @@ export class PipelineSession implements Session {
     } catch (error) {
       throw this.#failureFrom(error, calls);
     }
-    return laidOut(given, outputs, memory);
+    return laidOut(given, outputs, copied(given, memory));
   }
 
   begin({ inputs, outputs, calls }: SteppedRunRequest): SteppedRun {
@@ -47,28 +47,33 @@ export class PipelineSession implements Session {
       answers = answersOf(await this.#start(inputs, wanted, calls));
       return answers.next();
     };
+    const takeTensors = (given: unknown): readonly Tensor[] | undefined => {
+      try {
+        const { done, value } = given as IteratorResult<unknown>;
+        return done === true ? undefined : tensorsFrom(value, wanted);
+      } catch (error) {
+        throw this.#failureFrom(error, calls);
+      }
+    };
     const pulled: PulledRun = {
       next: () => (answers === undefined ? first() : answers.next()),
       layOut: (given, memory) => {
-        const { done, value } = given as IteratorResult<unknown>;
-        if (done === true) return undefined;
-        let tensors: readonly Tensor[];
-        try {
-          tensors = tensorsFrom(value, wanted);
-        } catch (error) {
-          throw this.#failureFrom(error, calls);
-        }
-        return laidOut(tensors, outputs, memory);
+        const tensors = takeTensors(given);
+        return tensors && laidOut(tensors, outputs, memory.give(datasOf(tensors)));
       },
       failureFrom: (error) => this.#failureFrom(error, calls),
     };
     return {
       pulled,
       step: async (memory) => {
-        const given = await pulled.next().catch((error: unknown) => {
+        let given: unknown;
+        try {
+          given = await pulled.next();
+        } catch (error) {
           throw pulled.failureFrom(error);
-        });
-        return pulled.layOut(given, memory);
+        }
+        const tensors = takeTensors(given);
+        return tensors && laidOut(tensors, outputs, copied(tensors, memory));
       },
       // Errors of its `finally` blocks are ignored: nobody waits for the run any more.
       end: () => void answers?.return?.().catch(() => {}),
@@ -166,10 +171,21 @@ function tensorsFrom(answer: unknown, wanted: readonly TensorSpec[]): readonly T
   return tensors;
 }
 
-function laidOut(given: readonly Tensor[], outputs: readonly number[], memory: OutputMemory): RunResult {
+function datasOf(given: readonly Tensor[]): readonly Uint8Array[] {
   const datas: Uint8Array[] = [];
   for (let part = 0; part < given.length; part++) datas.push((given[part] as Tensor).data);
-  const parts = memory.give(datas);
+  return datas;
+}
+
+/** For answers that are not sent in the same turn: code of the pipeline may run before, and change them. */
+function copied(given: readonly Tensor[], memory: OutputMemory): readonly Uint8Array[] {
+  const parts = memory.layOut(given.map(({ data }) => data.length));
+  for (let part = 0; part < given.length; part++) memory.write(part, (given[part] as Tensor).data);
+  return parts;
+}
+
+/** `parts`: the memory of each. */
+function laidOut(given: readonly Tensor[], outputs: readonly number[], parts: readonly Uint8Array[]): RunResult {
   const tensors: BatchTensor[] = [];
   for (let part = 0; part < given.length; part++) {
     const { shape } = given[part] as Tensor;
