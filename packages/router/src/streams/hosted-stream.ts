@@ -193,8 +193,7 @@ export class HostedStream implements AppendListener, ScarcityListener, StepListe
 
   onOutput(step: StreamStepId, payload: Uint8Array, isLast: boolean): void {
     if (this.#isOver) return;
-    const { machine, clock } = this.#parts;
-    machine.handle({ kind: 'step-output', step, payload, isLast }, clock.wallNow());
+    this.#parts.machine.handle({ kind: 'step-output', step, payload, isLast }, this.#parts.clock.wallNow());
     this.#performSoon();
   }
 
