@@ -37,9 +37,7 @@ async function openedForSizes(spec: LoadSpec, source: ModelSource, batchSizes: r
 async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promise<Session> {
   const engine = canRunNatively(spec, source) ? takeEngineInterface() : undefined;
   const graph =
-    engine === undefined
-      ? await mustOpenSession(spec, source.model)
-      : mustOpenNativeGraph(engine, spec, source.model);
+    engine === undefined ? await mustOpenSession(spec, source.model) : mustOpenNativeGraph(engine, spec, source.model);
   try {
     mustHaveNone(spec, modelProblems(spec, graph.inputMetadata, graph.outputMetadata));
     const loaded =

@@ -96,11 +96,7 @@ export class NativeSession implements Session {
   }
 
   /** Runs in the memory of the answer; undefined when the engine did not take it, or did not write all of it. */
-  #takeWritten(
-    run: RunArguments,
-    request: RunRequest,
-    { sizes, shapes }: Expected,
-  ): readonly Uint8Array[] | undefined {
+  #takeWritten(run: RunArguments, request: RunRequest, { sizes, shapes }: Expected): readonly Uint8Array[] | undefined {
     const parts = request.memory.layOut(sizes);
     for (let part = 0; part < parts.length; part++) {
       const spec = this.#spec.outputs[request.outputs[part] as number] as TensorSpec;
