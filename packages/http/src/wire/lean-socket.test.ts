@@ -72,6 +72,7 @@ test('what the kernel does not take at once is not free, and arrives in order be
       count += chunk.length;
       if (count === expected.length) resolve();
     });
+    far.resume();
   });
   expect(Buffer.concat(received).equals(expected)).toBe(true);
 });
