@@ -24,6 +24,7 @@ export {
   connectionRefusals,
 } from './wire/connection-limiter.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
+export { LeanSocket } from './wire/lean-socket.ts';
 export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, ServerMemory } from './wire/memory.ts';
 export { OwnerRotation } from './wire/owner-rotation.ts';
 export type { RequestGate } from './wire/request-gate.ts';

@@ -11,6 +11,8 @@ const echo = `
   socket.on('end', () => process.exit(0));
 `;
 
+const waitMsMax = 10_000;
+
 let child: ChildProcess;
 let descriptor: number;
 
@@ -29,24 +31,22 @@ afterEach(async () => {
 });
 
 function receiveAll(bytes: number): Uint8Array {
-  const socket = takeDirectSocket(descriptor);
+  const socket = takeDirectSocket(descriptor, waitMsMax);
   const received = new Uint8Array(bytes);
   let filled = 0;
   while (filled < bytes) {
-    const chunk = socket?.receive();
-    if (chunk === undefined) socket?.sleep(10_000);
-    else if (chunk === 'ended') throw new Error('the stream ended');
-    else {
-      received.set(chunk, filled);
-      filled += chunk.length;
-    }
+    const chunk = socket?.await();
+    if (chunk === undefined) throw new Error('nothing arrived');
+    if (chunk === 'ended') throw new Error('the stream ended');
+    received.set(chunk, filled);
+    filled += chunk.length;
   }
   return received;
 }
 
 test('what is sent comes back whole, however many calls it takes', () => {
   const bytes = new Uint8Array(3 * receiveBytesMax + 7).map((_, index) => index % 251);
-  const socket = takeDirectSocket(descriptor);
+  const socket = takeDirectSocket(descriptor, waitMsMax);
   expect(socket?.receive()).toBeUndefined();
   socket?.send(bytes.subarray(0, 5));
   expect(receiveAll(5)).toEqual(bytes.subarray(0, 5));
@@ -55,7 +55,7 @@ test('what is sent comes back whole, however many calls it takes', () => {
 });
 
 test('a chunk stays as it was when the next one arrives', () => {
-  const socket = takeDirectSocket(descriptor);
+  const socket = takeDirectSocket(descriptor, waitMsMax);
   socket?.send(new Uint8Array([1, 2, 3]));
   const first = receiveAll(3);
   socket?.send(new Uint8Array([4, 5, 6]));
@@ -64,10 +64,14 @@ test('a chunk stays as it was when the next one arrives', () => {
 });
 
 test('the end of the peer wakes the waiting thread, is reported, and makes sending fail', async () => {
-  const socket = takeDirectSocket(descriptor);
+  const socket = takeDirectSocket(descriptor, waitMsMax);
   child.kill('SIGKILL');
-  socket?.sleep(10_000);
+  expect(socket?.await()).toBe('ended');
   expect(socket?.receive()).toBe('ended');
   expect(() => socket?.send(new Uint8Array(1))).toThrow('send failed');
   await once(child, 'exit');
+});
+
+test('a wait without an arrival ends at its limit', () => {
+  expect(takeDirectSocket(descriptor, 1)?.await()).toBeUndefined();
 });

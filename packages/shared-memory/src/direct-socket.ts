@@ -12,16 +12,21 @@ export class DirectSocket {
   readonly #calls: SystemCalls;
   readonly #scratch = new Uint8Array(receiveBytesMax);
 
-  constructor(descriptor: number, calls: SystemCalls = systemCalls()) {
+  /** `waitMsMax`: how long `await` waits at most. */
+  constructor(descriptor: number, waitMsMax: number, calls: SystemCalls = systemCalls()) {
     this.#descriptor = descriptor;
     this.#calls = calls;
+    calls.makeWaiting(descriptor, waitMsMax);
   }
 
   /** The bytes that have arrived, copied; undefined when there are none, `ended` at the end of the stream. */
   receive(): Uint8Array | undefined | 'ended' {
-    const count = this.#calls.receive(this.#descriptor, this.#scratch);
-    if (count === undefined) return undefined;
-    return count === 0 ? 'ended' : new Uint8Array(this.#scratch.subarray(0, count));
+    return this.#received(this.#calls.receive(this.#descriptor, this.#scratch));
+  }
+
+  /** The same, but blocks this thread until something arrives or the stream ends; undefined after a signal and at the limit. */
+  await(): Uint8Array | undefined | 'ended' {
+    return this.#received(this.#calls.receiveWaiting(this.#descriptor, this.#scratch));
   }
 
   /** Returns when the kernel has all of it; the memory may then be used again. Throws when the peer has closed. */
@@ -29,16 +34,16 @@ export class DirectSocket {
     this.#calls.send(this.#descriptor, bytes);
   }
 
-  /** Blocks this thread until something arrives or the stream ends, at most this long. */
-  sleep(milliseconds: number): void {
-    this.#calls.awaitReadable(this.#descriptor, milliseconds);
+  #received(count: number | undefined): Uint8Array | undefined | 'ended' {
+    if (count === undefined) return undefined;
+    return count === 0 ? 'ended' : new Uint8Array(this.#scratch.subarray(0, count));
   }
 }
 
 /** Undefined where the system calls are not available: then the event loop must be used. */
-export function takeDirectSocket(descriptor: number): DirectSocket | undefined {
+export function takeDirectSocket(descriptor: number, waitMsMax: number): DirectSocket | undefined {
   try {
-    return new DirectSocket(descriptor);
+    return new DirectSocket(descriptor, waitMsMax);
   } catch {
     return undefined;
   }

@@ -7,5 +7,6 @@ export { heapBytes } from './heap-bytes.ts';
 export { inFrameBytesMax } from './in-frame.ts';
 export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
 export { idleMappingsMax, MappingPool } from './mapping-pool.ts';
+export { type NativeFunction, type NativeLibrary, openNativeLibrary } from './native-library.ts';
 export { takePeerUser } from './peer-user.ts';
 export { trimAllocator } from './trim-allocator.ts';

@@ -12,10 +12,12 @@ export interface SystemCalls {
   unmap(address: bigint, bytes: number): void;
   /** The number of bytes received, 0 at the end of the stream, undefined when there are none now. */
   receive(descriptor: number, into: Uint8Array): number | undefined;
+  /** Has the calls of this socket wait, `receiveWaiting` at most this long. */
+  makeWaiting(descriptor: number, milliseconds: number): void;
+  /** As `receive`, but waits for something to receive. */
+  receiveWaiting(descriptor: number, into: Uint8Array): number | undefined;
   /** Waits until all is written. */
   send(descriptor: number, bytes: Uint8Array): void;
-  /** Blocks until there is something to receive, at most this long. */
-  awaitReadable(descriptor: number, milliseconds: number): void;
   /** Has the kernel kill this process when the thread that started it ends. */
   endWithParent(): void;
   /** Sets no_new_privs for this thread and what it starts. */
@@ -45,9 +47,12 @@ const lockExclusive = 2;
 const lockWithoutWaiting = 4;
 const socketLevel = 1;
 const peerCredentials = 17;
+const receiveTimeout = 20;
+const getStatusFlags = 3;
+const setStatusFlags = 4;
+const isNonBlocking = 0x800;
 const doNotWait = 0x40;
 const noSignal = 0x4000;
-const isReadable = 1;
 const isWritable = 4;
 const errorInterrupted = 4;
 const errorTryAgain = 11;
@@ -81,12 +86,23 @@ function loadSystemCalls(): SystemCalls {
   const getsockopt = library.func(
     'int getsockopt(int descriptor, int level, int option, _Out_ int *value, _Inout_ unsigned int *bytes)',
   );
+  const setsockopt = library.func(
+    'int setsockopt(int descriptor, int level, int option, const void *value, unsigned int bytes)',
+  );
   const setenv = library.func('int setenv(const char *name, const char *value, int replaces)');
   // Looked up when it is called: only GNU's library has it.
   let mallocTrim: ((keptBytes: number) => number) | undefined;
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
     return result;
+  };
+  const received = (descriptor: number, into: Uint8Array, flags: number): number | undefined => {
+    const count = Number(recv(descriptor, into, into.length, flags));
+    if (count >= 0) return count;
+    const error = koffi.errno();
+    // A signal ends the wait too.
+    if (error === errorTryAgain || error === errorInterrupted) return undefined;
+    throw new Error(`recv failed with errno ${error}`);
   };
   return {
     createMemory(bytes) {
@@ -104,13 +120,15 @@ function loadSystemCalls(): SystemCalls {
     view: (address, bytes) => koffi.view(address, bytes),
     discard: (address, bytes) => void must(madvise(address, bytes, removePages), 'madvise(MADV_REMOVE)'),
     unmap: (address, bytes) => void must(munmap(address, bytes), 'munmap'),
-    receive(descriptor, into) {
-      const count = Number(recv(descriptor, into, into.length, doNotWait));
-      if (count >= 0) return count;
-      const error = koffi.errno();
-      if (error === errorTryAgain || error === errorInterrupted) return undefined;
-      throw new Error(`recv failed with errno ${error}`);
+    receive: (descriptor, into) => received(descriptor, into, doNotWait),
+    makeWaiting(descriptor, milliseconds) {
+      const flags = must(fcntl(descriptor, getStatusFlags, 'int', 0), 'fcntl(F_GETFL)');
+      must(fcntl(descriptor, setStatusFlags, 'int', flags & ~isNonBlocking), 'fcntl(F_SETFL)');
+      // A struct timeval: seconds and microseconds.
+      const limit = BigInt64Array.of(BigInt(Math.floor(milliseconds / 1000)), BigInt(milliseconds % 1000) * 1000n);
+      must(setsockopt(descriptor, socketLevel, receiveTimeout, limit, limit.byteLength), 'setsockopt(SO_RCVTIMEO)');
     },
+    receiveWaiting: (descriptor, into) => received(descriptor, into, 0),
     send(descriptor, bytes) {
       let sent = 0;
       while (sent < bytes.length) {
@@ -119,11 +137,6 @@ function loadSystemCalls(): SystemCalls {
         else if (koffi.errno() === errorTryAgain) poll(new Int32Array([descriptor, isWritable]), 1, -1);
         else if (koffi.errno() !== errorInterrupted) throw new Error(`send failed with errno ${koffi.errno()}`);
       }
-    },
-    awaitReadable(descriptor, milliseconds) {
-      // A struct pollfd: the descriptor, and the events in the lower half of the second 32 bits. A signal ends the wait
-      // too.
-      poll(new Int32Array([descriptor, isReadable]), 1, milliseconds);
     },
     endWithParent: () => void must(prctl(setParentDeathSignal, 'unsigned long', signalKill), 'prctl(PR_SET_PDEATHSIG)'),
     refuseNewPrivileges() {

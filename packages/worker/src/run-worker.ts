@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { confineChild, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
 import { RouterLink } from './host/router-link.ts';
-import { AttentiveWire, EventWire } from './host/router-wire.ts';
+import { AttentiveWire, EventWire, waitMsMax } from './host/router-wire.ts';
 import { EngineSessions } from './host/sessions.ts';
 
 const socketDescriptor = 3;
@@ -36,7 +36,7 @@ export function runWorker(engines: readonly Engine[]): void {
   const incarnation = randomUUID();
   let isStopped = false;
   const isAttentive = engines.every((engine) => engine.isConcurrent !== true);
-  const direct = isAttentive ? takeDirectSocket(socketDescriptor) : undefined;
+  const direct = isAttentive ? takeDirectSocket(socketDescriptor, waitMsMax) : undefined;
   const wire = direct === undefined ? new EventWire(new Socket({ fd: socketDescriptor })) : new AttentiveWire(direct);
 
   new RouterLink({

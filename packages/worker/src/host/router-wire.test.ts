@@ -7,13 +7,13 @@ type Arrival = ReturnType<DirectSocket['receive']>;
 /** A wire whose worker is busy, so that it receives only when `listen` is called. */
 function wireOf(arrivals: Arrival[]) {
   let calls = 0;
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'sleep'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
     receive() {
       calls += 1;
       return arrivals.shift();
     },
     send() {},
-    sleep() {},
+    await: () => undefined,
   };
   const heard: (number | 'ended')[] = [];
   const wire = new AttentiveWire(socket as DirectSocket);
@@ -50,16 +50,19 @@ test('the end of the stream is noticed after a full chunk and after a short one'
   expect(short.heard).toEqual([8, 'ended']);
 });
 
-test('an idle worker sleeps first, reads once for the job that wakes it, and again after that job', async () => {
+test('an idle worker waits for a job in one call, does not read again for it, and reads after it', async () => {
   const arrivals: Arrival[] = [new Uint8Array(160), new Uint8Array(80)];
   const calls: string[] = [];
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'sleep'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
     receive() {
       calls.push('receive');
       return arrivals.shift();
     },
     send() {},
-    sleep: () => calls.push('sleep'),
+    await() {
+      calls.push('await');
+      return arrivals.shift();
+    },
   };
   const wire = new AttentiveWire(socket as DirectSocket);
   let isBusy = false;
@@ -75,32 +78,56 @@ test('an idle worker sleeps first, reads once for the job that wakes it, and aga
   );
   await received;
   wire.listen();
-  expect(calls).toEqual(['sleep', 'receive']);
+  expect(calls).toEqual(['await']);
   wire.listen();
-  expect(calls).toEqual(['sleep', 'receive', 'receive']);
+  expect(calls).toEqual(['await', 'receive']);
 });
 
-test('what an idle worker receives that is no job lets it sleep again', async () => {
-  const arrivals: Arrival[] = [new Uint8Array(8), new Uint8Array(16)];
+test('what an idle worker receives that is no job lets it wait again, and the event loop has its turn now and then', async () => {
+  const messages = 100;
   const heard: number[] = [];
-  let sleeps = 0;
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'sleep'> = {
-    receive: () => arrivals.shift(),
+  let turns = 0;
+  const countTurns = (): void => {
+    turns += 1;
+    if (heard.length < messages) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+    receive: () => undefined,
     send() {},
-    sleep: () => {
-      sleeps += 1;
-    },
+    await: () => new Uint8Array(8),
   };
   await new Promise<void>((resolve) =>
     new AttentiveWire(socket as DirectSocket).open({
       receive: (chunk) => {
         heard.push(chunk.length);
-        if (heard.length === 2) resolve();
+        if (heard.length === messages) resolve();
       },
       ended: () => expect.unreachable(),
-      isBusy: () => heard.length === 2,
+      isBusy: () => heard.length === messages,
     }),
   );
-  expect(heard).toEqual([8, 16]);
-  expect(sleeps).toBe(2);
+  expect(heard).toHaveLength(messages);
+  expect(turns).toBeGreaterThanOrEqual(3);
+});
+
+test('a wait without an arrival lets the event loop have its turn', async () => {
+  let waits = 0;
+  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+    receive: () => undefined,
+    send() {},
+    await() {
+      waits += 1;
+      return undefined;
+    },
+  };
+  let isBusy = false;
+  new AttentiveWire(socket as DirectSocket).open({
+    receive: () => expect.unreachable(),
+    ended: () => expect.unreachable(),
+    isBusy: () => isBusy,
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  isBusy = true;
+  expect(waits).toBeLessThanOrEqual(3);
 });

@@ -52,11 +52,13 @@ export class EventWire implements RouterWire {
   }
 }
 
-/** A sleeping worker wakes up this often, for other events of the process. */
-const sleepMsMax = 1000;
+/** A waiting worker wakes up this often, for other events of the process. */
+export const waitMsMax = 1000;
+/** Other events of the process wait for at most so many messages. */
+const messagesATurnMax = 32;
 
 /**
- * Bypasses the event loop: a worker that runs one batch after the other reads the socket between two of them, and sleeps on
+ * Bypasses the event loop: a worker that runs one batch after the other reads the socket between two of them, and waits for
  * it when there is none. This saves some 30 microseconds a batch.
  */
 export class AttentiveWire implements RouterWire {
@@ -64,6 +66,8 @@ export class AttentiveWire implements RouterWire {
   #listener: WireListener | undefined;
   /** The socket was read just now, for the job that begins. */
   #isRead: boolean = false;
+  /** How often the socket was waited for since the event loop had its turn. */
+  #waits = 0;
 
   constructor(socket: DirectSocket) {
     this.#socket = socket;
@@ -82,26 +86,31 @@ export class AttentiveWire implements RouterWire {
   listen(): void {
     const isRead = this.#isRead;
     this.#isRead = false;
-    if (!isRead) this.#receiveAll();
+    if (!isRead) this.#receiveAll(this.#socket.receive());
   }
 
   /**
-   * Sleeps only after a turn, so that answers are written first; not at all when something has come. Where router and worker share
-   * a core, the router does not run before the worker sleeps, so every call here adds to the time of a lone request.
+   * Waits only after what was appended in this turn has been written. Where router and worker share a core, the router does not run
+   * before the worker waits, so everything here adds to the time of a lone request: the event loop has its turn only now and then.
    */
   rest(): void {
-    setImmediate(() => {
-      this.#socket.sleep(sleepMsMax);
-      this.#receiveAll();
-      const isBusy = this.#listener?.isBusy() === true;
-      this.#isRead = isBusy;
-      if (!isBusy) this.rest();
-    });
+    if (this.#waits < messagesATurnMax) queueMicrotask(this.#wait);
+    else setImmediate(this.#wait);
   }
 
+  readonly #wait = (): void => {
+    this.#waits = this.#waits < messagesATurnMax ? this.#waits + 1 : 0;
+    const chunk = this.#socket.await();
+    if (chunk === undefined) this.#waits = messagesATurnMax;
+    this.#receiveAll(chunk);
+    const isBusy = this.#listener?.isBusy() === true;
+    this.#isRead = isBusy;
+    if (!isBusy) this.rest();
+  };
+
   /** Data that comes after a chunk that did not fill the buffer is received the next time. */
-  #receiveAll(): void {
-    let chunk = this.#socket.receive();
+  #receiveAll(first: ReturnType<DirectSocket['receive']>): void {
+    let chunk = first;
     while (chunk !== undefined && chunk !== 'ended') {
       this.#listener?.receive(chunk);
       chunk = chunk.length < receiveBytesMax ? undefined : this.#socket.receive();

@@ -23,13 +23,18 @@ export function onnxTensorFrom(spec: TensorSpec, { shape, data }: BatchTensor): 
   const count = elementCount(shape);
   const engineShape = engineShapeFrom(spec, shape);
   if (spec.datatype === 'BYTES') return new Tensor('string', textsFrom(data, count, spec.name), engineShape);
-  if (count * datatypes[spec.datatype].bytes !== data.length) {
-    throw new InferenceError(
-      'inference-failed',
-      `input "${spec.name}" of shape [${shape}] has ${data.length} bytes, not the ${count} ${spec.datatype} elements of its shape`,
-    );
-  }
+  mustFillShape(spec, shape, data);
   return numericTensor(spec, data, engineShape);
+}
+
+/** Throws unless these are all bytes of an input of numbers with this shape. */
+export function mustFillShape(spec: TensorSpec, shape: readonly number[], data: Uint8Array): void {
+  const count = elementCount(shape);
+  if (count * (datatypes[spec.datatype].bytes ?? 0) === data.length) return;
+  throw new InferenceError(
+    'inference-failed',
+    `input "${spec.name}" of shape [${shape}] has ${data.length} bytes, not the ${count} ${spec.datatype} elements of its shape`,
+  );
 }
 
 /** A tensor that shares these bytes where they are aligned; otherwise a copy. */

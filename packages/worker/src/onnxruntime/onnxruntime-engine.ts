@@ -5,8 +5,11 @@ import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
 import { isMemoryFull, memoryFullMessage } from './gpu-failure.ts';
 import { type ModelSource, modelSourceOf } from './model-source.ts';
+import { takeEngineInterface } from './native/engine-interface.ts';
+import { NativeGraph } from './native/native-graph.ts';
+import { hasNumbersOnly, NativeSession } from './native/native-session.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
-import { mustOpenSession, notLoaded } from './open-session.ts';
+import { mustOpenNativeGraph, mustOpenSession, notLoaded } from './open-session.ts';
 
 /** Runs ONNX models, on the CPU or on a GPU. */
 export const onnxruntimeEngine: Engine = {
@@ -32,16 +35,24 @@ async function openedForSizes(spec: LoadSpec, source: ModelSource, batchSizes: r
 
 /** A session whose model was checked, warmed up with the given number of rows. */
 async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promise<Session> {
-  const session = await mustOpenSession(spec, source.model);
+  const engine = canRunNatively(spec, source) ? takeEngineInterface() : undefined;
+  const graph =
+    engine === undefined ? await mustOpenSession(spec, source.model) : mustOpenNativeGraph(engine, spec, source.model);
   try {
-    mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
-    const loaded = new OnnxruntimeSession(session, spec, source);
+    mustHaveNone(spec, modelProblems(spec, graph.inputMetadata, graph.outputMetadata));
+    const loaded =
+      graph instanceof NativeGraph ? new NativeSession(graph, spec) : new OnnxruntimeSession(graph, spec, source);
     await warmUp(loaded, spec, rows);
     return loaded;
   } catch (error) {
-    await session.release();
+    await graph.release();
     throw error;
   }
+}
+
+/** Texts, GPUs and values that are passed to every run are left to the engine's binding for Node. */
+function canRunNatively(spec: LoadSpec, { defaults }: ModelSource): boolean {
+  return spec.gpu === undefined && defaults.size === 0 && hasNumbersOnly(spec);
 }
 
 async function mustRead(spec: LoadSpec): Promise<ModelSource> {
@@ -58,7 +69,7 @@ async function mustRead(spec: LoadSpec): Promise<ModelSource> {
  * crashes the process. The run also finds most outputs that cannot be written in place. A model may refuse such an input; that says
  * nothing about real ones. Strings have no such neutral value, so a model that takes them is not warmed up.
  */
-async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<void> {
+async function warmUp(session: Session, spec: LoadSpec, rows: number): Promise<void> {
   if (spec.inputs.some(({ datatype, isOptional }) => datatype === 'BYTES' && isOptional !== true)) return;
   const inputs = spec.inputs.flatMap((input, index) => {
     if (input.isOptional === true) return [];

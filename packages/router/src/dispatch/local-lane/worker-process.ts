@@ -1,6 +1,7 @@
 import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { LeanSocket } from '@millrace/http';
 import type { WorkerEnd } from '@millrace/protocol';
 import type { ChannelListener, WorkerChannel } from '../worker-source.ts';
 import { TextTail } from './text-tail.ts';
@@ -49,6 +50,7 @@ export class WorkerProcess implements WorkerChannel {
   readonly #listener: ChannelListener;
   readonly #child: ChildProcess | undefined;
   readonly #socket: Socket | undefined;
+  readonly #link: LeanSocket | undefined;
   readonly #standardError = new TextTail(standardErrorCharactersMax);
   readonly #output: WorkerOutput;
   #timer: NodeJS.Timeout | undefined;
@@ -92,7 +94,7 @@ export class WorkerProcess implements WorkerChannel {
     if (stdout) this.#output.add(stdout, 'stdout');
     if (stderr) this.#output.add(stderr, 'stderr', (text) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
-    this.#socket?.on('data', (chunk: Uint8Array) => listener.onData(chunk));
+    if (this.#socket !== undefined) this.#link = new LeanSocket(this.#socket, (chunk) => listener.onData(chunk));
     // The close event follows and is handled.
     this.#socket?.on('error', () => {});
     this.#socket?.on('close', () => this.#limit(() => this.kill()));
@@ -104,9 +106,7 @@ export class WorkerProcess implements WorkerChannel {
 
   /** True when the kernel took all bytes at once, so that the memory may be reused. */
   write(bytes: Uint8Array): boolean {
-    if (this.#socket === undefined || this.#socket.destroyed) return false;
-    this.#socket.write(bytes);
-    return this.#socket.writableLength === 0;
+    return this.#link?.write(bytes) === true;
   }
 
   kill(): void {
