@@ -13,10 +13,11 @@ export function startPinned(
   command: string,
   commandArguments: readonly string[],
   input: 'ignore' | 'pipe' = 'ignore',
+  environment: Readonly<Record<string, string>> = {},
 ): ChildProcess {
   const stdio: ['ignore' | 'pipe', 'pipe', 'inherit'] = [input, 'pipe', 'inherit'];
   // Other servers use the engine too, and its telemetry would be measured with them.
-  const options = { stdio, env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } };
+  const options = { stdio, env: { ...process.env, ...environment, ORT_DISABLE_TELEMETRY: '1' } };
   return canPin && (typeof cores === 'string' || cores < availableParallelism())
     ? spawn('taskset', ['-c', String(cores), command, ...commandArguments], options)
     : spawn(command, commandArguments, options);

@@ -10,8 +10,9 @@ export async function runProgram(
   core: number,
   name: string,
   programArguments: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<Record<string, number>> {
-  const child = startPinned(core, process.execPath, [programPath(name), ...programArguments]);
+  const child = startPinned(core, process.execPath, [programPath(name), ...programArguments], 'ignore', environment);
   let text = '';
   child.stdout?.setEncoding('utf8');
   child.stdout?.on('data', (chunk: string) => {

@@ -3,6 +3,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { workerAllocatorSettings } from '@millrace/router/internal';
+import { generatorEnvironment } from 'millrace/internal';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { GeneratorFailover, tokensBeforeKill } from './generator-failover.ts';
@@ -46,7 +48,8 @@ export const generatorsScenario: Scenario = {
     return {
       measure: async (): Promise<Sample> => {
         await failover.measure();
-        latest = await runProgram(0, 'programs/decode', []);
+        // As a worker of a generator is started.
+        latest = await runProgram(0, 'programs/decode', [], { ...workerAllocatorSettings, ...generatorEnvironment() });
         return {
           'one text': latest.oneText as number,
           '16 texts': latest.sixteenTexts as number,

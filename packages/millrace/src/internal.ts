@@ -5,3 +5,4 @@ export * from './fleet-watch.ts';
 export { createLogger } from './logging/logger.ts';
 export { modelDefaultsFrom } from './model-defaults.ts';
 export { programs } from './programs.ts';
+export { generatorEnvironment } from './worker-environment.ts';

@@ -4,7 +4,7 @@ import { createAttachedLane, createLocalLane, type LaneName, type LocalLaneOptio
 import { contentOf, FileDigests } from '@millrace/worker/content';
 import { createInlineLane, inlineEngines } from '@millrace/worker/inline';
 import { programs } from './programs.ts';
-import { workerEnvironment } from './worker-environment.ts';
+import { generatorEnvironment, workerEnvironment } from './worker-environment.ts';
 
 export interface LanesOptions extends Omit<LocalLaneOptions, 'workerPath' | 'environment'> {
   /** The program of the local lane; Millrace's own unless given. */
@@ -31,7 +31,7 @@ export function createLanes({ workerPath, socketPaths, ...options }: LanesOption
     generator: createLocalLane({
       ...options,
       workerPath: programs.generatorWorker,
-      environment: workerEnvironment(),
+      environment: generatorEnvironment(),
     }),
   };
 }

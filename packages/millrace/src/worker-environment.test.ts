@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { workerEnvironment } from './worker-environment.ts';
+import { generatorEnvironment, workerEnvironment } from './worker-environment.ts';
 
 test('workers get the variables of GPU libraries, and nothing else', () => {
   const gpu = {
@@ -18,4 +18,11 @@ test('workers get the variables of GPU libraries, and nothing else', () => {
     NODE_OPTIONS: 'x',
   };
   expect(workerEnvironment({ ...gpu, ...other, CUDA_PATH: undefined })).toEqual(gpu);
+});
+
+test('workers of generators ask for large pages as well', () => {
+  expect(generatorEnvironment({ CUDA_PATH: '/opt/cuda', PATH: '/bin' })).toEqual({
+    CUDA_PATH: '/opt/cuda',
+    GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1',
+  });
 });

@@ -1,10 +1,11 @@
 /**
  * Decoders that are exported with their cache as tensors return the whole cache, old and new, after every run. What is new
- * are a few tokens; here a model is rewritten so that it returns only those.
+ * are a few tokens; here a model is rewritten so that it returns only those, and does not copy the cache to attend to it.
  */
 import { byteSourceFromBytes } from './byte-source.ts';
 import { forEachDelimited, nameBytesMax, readValueInfo } from './read-value-info.ts';
 import { graphFields, modelFields, rewriteGraph } from './rewrite-graph.ts';
+import { planSplitAttention } from './split-attention.ts';
 import { type WireField, WireReader } from './wire-reader.ts';
 import { delimitedField, joinChunks, numberField, textField } from './wire-writer.ts';
 
@@ -23,15 +24,22 @@ export interface CutCaches {
 }
 
 /**
- * The same model, but each graph output that is `Concat(a graph input, new values)` is replaced by the new values. The
- * bytes themselves when there is none. Throws `OnnxFileError`.
+ * The same model, but each graph output that is `Concat(a graph input, new values)` is replaced by the new values, and where only
+ * attention reads the Concat it is left out. The bytes themselves when there is none. Throws `OnnxFileError`.
  */
 export async function cutCacheOutputs(bytes: Uint8Array): Promise<CutCaches> {
   const outputs = await findAppendedOutputs(bytes);
   if (outputs.length === 0) return { model: bytes, outputs };
   const byOutput = new Map(outputs.map((one) => [one.output, one]));
+  const replacements = await planSplitAttention(
+    bytes,
+    outputs.map(({ output, input, appended }) => ({ joined: output, past: input, added: appended })),
+  );
+  let nodes = 0;
   const chunks = await rewriteGraph(bytes, async (reader, field) => {
-    if (!field.isDelimited || field.number !== graphFields.output) return undefined;
+    if (!field.isDelimited) return undefined;
+    if (field.number === graphFields.node) return replacements.get(nodes++);
+    if (field.number !== graphFields.output) return undefined;
     const { name, elementType } = await readValueInfo(reader, field);
     const cut = byOutput.get(name);
     return cut === undefined ? undefined : outputOf(cut.appended, elementType);

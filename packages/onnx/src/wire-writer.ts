@@ -16,6 +16,11 @@ export function numberField(number: number, value: number): Uint8Array[] {
   return [varint(number << 3), varint(value)];
 }
 
+/** A 64-bit integer with its sign. */
+export function signedField(number: number, value: number): Uint8Array[] {
+  return [varint(number << 3), varint(BigInt.asUintN(64, BigInt(value)))];
+}
+
 export function joinChunks(chunks: Chunks): Uint8Array {
   const joined = new Uint8Array(chunksBytes(chunks));
   let at = 0;

@@ -16,6 +16,7 @@ export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
 export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attached-lane/attached-lane.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
+export { workerAllocatorSettings } from './dispatch/local-lane/worker-process.ts';
 export { PreparedLane } from './dispatch/prepared-lane.ts';
 export { ProbeMemory } from './dispatch/probe-memory.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';

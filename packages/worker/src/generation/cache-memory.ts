@@ -203,9 +203,10 @@ export class CacheMemory {
     block.firstCleanRow = Math.max(block.firstCleanRow, left + 1, right + 1);
     for (const [index, memory] of block.memory.entries()) {
       const rowBytes = block.tokens * (this.#tokenBytes[index] as number);
-      const kept = new Uint8Array(memory.subarray(right * rowBytes, (right + 1) * rowBytes));
+      const target = memory.subarray(right * rowBytes, (right + 1) * rowBytes);
+      const kept = rightOwner === undefined ? undefined : new Uint8Array(target);
       memory.copyWithin(right * rowBytes, left * rowBytes, (left + 1) * rowBytes);
-      if (rightOwner !== undefined) memory.set(kept, left * rowBytes);
+      if (kept !== undefined) memory.set(kept, left * rowBytes);
     }
     block.owners[left] = rightOwner;
     block.owners[right] = leftOwner;

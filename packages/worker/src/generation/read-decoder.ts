@@ -18,7 +18,7 @@ import type { CacheTensors, DecoderTensors, TokenInput } from './decoder-tensors
 export interface ReadDecoder {
   /** The path of the file, or its content without the outputs that were cut. */
   readonly model: string | Uint8Array;
-  /** SHA-256 of the graph's file and of what the files beside it say about its tensors. */
+  /** SHA-256 of the graph as it is run and of what the files beside it say about its tensors. */
   readonly digest: string;
   readonly tensors: DecoderTensors;
   readonly description: DecoderDescription;
@@ -51,7 +51,7 @@ export async function readDecoder(path: string): Promise<ReadDecoder> {
   const tensors = tensorsOf(described, newTokens);
   return {
     model: outputs.length === 0 ? path : model,
-    digest: createHash('sha256').update(bytes).update(JSON.stringify(tensors)).digest('hex'),
+    digest: createHash('sha256').update(model).update(JSON.stringify(tensors)).digest('hex'),
     tensors,
     description: described,
     tokenizer,

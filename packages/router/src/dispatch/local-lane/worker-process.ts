@@ -20,7 +20,7 @@ const socketPosition = 3;
  * of more than 128 KiB come from the system and are returned to it each time, and every page of them is cleared and mapped
  * again: 150 faults for 600 KB. So the allocator is told to keep them, up to the largest size that it allows.
  */
-const allocatorSettings = {
+export const workerAllocatorSettings: Readonly<Record<string, string>> = {
   MALLOC_MMAP_THRESHOLD_: String(32 * 1024 * 1024),
   MALLOC_TRIM_THRESHOLD_: String(128 * 1024 * 1024),
 };
@@ -74,7 +74,7 @@ export class WorkerProcess implements WorkerChannel {
           'pipe',
           listener.memoryDescriptor ?? 'ignore',
         ],
-        env: { ...allocatorSettings, ...program.environment },
+        env: { ...workerAllocatorSettings, ...program.environment },
       });
     } catch (error) {
       const reason = startFailure(program, error);
