@@ -19,6 +19,11 @@ type Reading = 'head' | 'length' | 'chunks' | 'trailers' | 'held' | 'nothing';
 export interface RequestSink {
   onHeadBegins(): void;
   /**
+   * The last head came again, where a request may begin. True: it was answered, and there is no body. Alone: nothing else
+   * arrived with it.
+   */
+  takeRepeated(head: Http1Head, isAlone: boolean): boolean;
+  /**
    * A head is complete; `bytes` from `end` on came behind it. Body callbacks follow, only `onBodyEnd` if there is no
    * body.
    */
@@ -120,6 +125,18 @@ export class RequestReader {
     }
   }
 
+  /** Takes requests from the beginning of `bytes[0, count)` as far as the sink answers them by their repeated head. Returns where they end. */
+  readRepeated(bytes: Buffer, count: number): number {
+    let at = 0;
+    while (at < count && this.#reading === 'head' && this.#lines.isEmpty) {
+      const end = this.#repeated.endIn(bytes, at, count);
+      if (end < 0 || !this.#sink.takeRepeated(this.#repeated.head, end - at === count)) break;
+      this.#hasSkippedLine = false;
+      at = end;
+    }
+    return at;
+  }
+
   #refuse(refusal: Http1Refusal): void {
     this.stop();
     this.#sink.onRefusal(refusal);
@@ -127,8 +144,12 @@ export class RequestReader {
 
   #readRepeated(bytes: Buffer, at: number): number {
     if (this.#reading !== 'head' || !this.#lines.isEmpty) return -1;
-    const end = this.#repeated.endIn(bytes, at);
+    const end = this.#repeated.endIn(bytes, at, bytes.length);
     if (end < 0) return -1;
+    if (this.#sink.takeRepeated(this.#repeated.head, false)) {
+      this.#hasSkippedLine = false;
+      return end;
+    }
     this.#sink.onHeadBegins();
     this.#beginBody(this.#repeated.head, bytes, end);
     return end;

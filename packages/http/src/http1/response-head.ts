@@ -8,6 +8,11 @@ export type Framing = 'length' | 'chunked' | 'close' | 'none';
 
 const noBytes = Buffer.alloc(0);
 
+/** Whether such an answer has no body, nor a length of one. */
+export function isWithoutBody(status: number): boolean {
+  return status === 204 || status === 304 || status < 200;
+}
+
 export type ConnectionOption = '' | 'close' | 'keep-alive';
 
 /** A response's head as text. Throws when a field may not be sent. */
@@ -73,6 +78,12 @@ export class ResponseHeads {
     this.#option = option;
     this.#date = date;
     return this.#bytes;
+  }
+
+  /** The bytes lent last belong to a write that is not done: they are not overwritten. */
+  leave(): void {
+    this.#bytes = noBytes;
+    this.#headers = undefined;
   }
 }
 

@@ -108,6 +108,10 @@ export class SharedInput {
   }
 
   #passShared(connection: Connection, count: number): void {
+    if (count <= copiedBytesMax && connection.receiveShared?.(this.#bytes, count) === true) {
+      if (this.#isPoisoned) this.#bytes.fill(poisonByte, 0, count);
+      return;
+    }
     const bytes = this.#bytes.subarray(0, count);
     if (count <= copiedBytesMax || connection.receiveLent === undefined) connection.receive(keptCopyOf(bytes));
     else connection.receiveLent(bytes);
