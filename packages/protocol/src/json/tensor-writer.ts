@@ -31,6 +31,28 @@ export function writeTensorData(writer: JsonWriter, tensor: Tensor): void {
   closeArray(writer, sink.end - sink.start > contentStart);
 }
 
+/** The elements with other text around them, which has the brackets. For a writer with nothing written, and not for BYTES. */
+export function writeTensorBetween(
+  writer: JsonWriter,
+  before: Uint8Array,
+  tensor: Tensor,
+  after: Uint8Array,
+): Uint8Array {
+  const { sink } = writer;
+  appendBytes(sink, before);
+  appendElements(sink, tensor);
+  // Every element wrote a comma after it.
+  if (tensor.data.length > 0) sink.end -= 1;
+  appendBytes(sink, after);
+  return writer.take();
+}
+
+function appendBytes(sink: GrowableBytes, bytes: Uint8Array): void {
+  sink.reserve(bytes.length);
+  sink.bytes.set(bytes, sink.end);
+  sink.end += bytes.length;
+}
+
 /** How much is written between two pauses. */
 const stepElements = 2048;
 const stepTextBytes = 64 * 1024;
