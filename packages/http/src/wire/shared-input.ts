@@ -84,6 +84,16 @@ export class SharedInput {
     this.#next = next?.bytes ?? this.#bytes;
   }
 
+  /** As `pass`, for a read that its stream does not know of. Returns the memory of the next one if that is another. */
+  passDirectly(socket: Socket, transport: InputTransport, count: number): Buffer | undefined {
+    this.pass(transport, count);
+    const next = this.#takeNext();
+    // The handle has only its address.
+    if (next !== undefined && this.#userBuffer !== undefined)
+      (socket as unknown as SocketInside)[this.#userBuffer.buffer] = next;
+    return next;
+  }
+
   /** The memory that the next read would go to is needed elsewhere. To be called between two reads. */
   retarget(socket: Socket, transport: InputTransport): void {
     const { connection, target } = transport;
