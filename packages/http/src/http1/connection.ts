@@ -253,7 +253,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   onAnswered(exchange: Http1Exchange): void {
     exchange.discardBody();
     this.#times.onAnswered();
-    this.#standing = StandingAnswer.of(exchange);
+    this.#standing = this.#reader.isRepeatable(exchange.head) ? StandingAnswer.of(exchange) : undefined;
     if (this.isClosed || exchange.abortReason !== undefined) return;
     if (this.#isClosing) this.#end();
     else if (this.#reader.isInBody) this.#resume();

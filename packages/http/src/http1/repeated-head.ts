@@ -19,9 +19,9 @@ export class RepeatedHead {
     return end <= limit && known.compare(bytes, at, end) === 0 ? end : -1;
   }
 
-  /** The parsed request of the bytes that matched. */
-  get head(): Http1Head {
-    return this.#head as Http1Head;
+  /** The parsed request of the bytes that are kept. */
+  get head(): Http1Head | undefined {
+    return this.#head;
   }
 
   /** `bytes[start, end)` is the head with its empty line. */

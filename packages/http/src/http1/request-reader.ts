@@ -75,6 +75,11 @@ export class RequestReader {
     return this.#reading === 'length';
   }
 
+  /** Whether `takeRepeated` is called if the next request has this head too. */
+  isRepeatable(head: Http1Head): boolean {
+    return this.#repeated.head === head;
+  }
+
   /** So many bytes of the content were read elsewhere. */
   skipContent(count: number): void {
     this.#left -= count;
@@ -130,7 +135,7 @@ export class RequestReader {
     let at = 0;
     while (at < count && this.#reading === 'head' && this.#lines.isEmpty) {
       const end = this.#repeated.endIn(bytes, at, count);
-      if (end < 0 || !this.#sink.takeRepeated(this.#repeated.head, end - at === count)) break;
+      if (end < 0 || !this.#sink.takeRepeated(this.#repeated.head as Http1Head, end - at === count)) break;
       this.#hasSkippedLine = false;
       at = end;
     }
@@ -146,12 +151,12 @@ export class RequestReader {
     if (this.#reading !== 'head' || !this.#lines.isEmpty) return -1;
     const end = this.#repeated.endIn(bytes, at, bytes.length);
     if (end < 0) return -1;
-    if (this.#sink.takeRepeated(this.#repeated.head, false)) {
+    if (this.#sink.takeRepeated(this.#repeated.head as Http1Head, false)) {
       this.#hasSkippedLine = false;
       return end;
     }
     this.#sink.onHeadBegins();
-    this.#beginBody(this.#repeated.head, bytes, end);
+    this.#beginBody(this.#repeated.head as Http1Head, bytes, end);
     return end;
   }
 
