@@ -3,7 +3,7 @@ import type { ConnectionMemory } from '../wire/memory.ts';
 import { type AnswerBody, WireExchange } from '../wire/wire-exchange.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Head } from './request-head.ts';
-import { type Framing, fieldLines, interimHead, isWithoutBody } from './response-head.ts';
+import { type Framing, fieldLines, interimHead } from './response-head.ts';
 
 const lastChunk = '0\r\n\r\n';
 
@@ -160,4 +160,8 @@ export class Http1Exchange extends WireExchange {
     this.settleMemory();
     this.#connection.onAnswered(this);
   }
+}
+
+function isWithoutBody(status: number): boolean {
+  return status === 204 || status === 304 || status < 200;
 }

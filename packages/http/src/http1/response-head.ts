@@ -8,11 +8,6 @@ export type Framing = 'length' | 'chunked' | 'close' | 'none';
 
 const noBytes = Buffer.alloc(0);
 
-/** Whether such an answer has no body, nor a length of one. */
-export function isWithoutBody(status: number): boolean {
-  return status === 204 || status === 304 || status < 200;
-}
-
 export type ConnectionOption = '' | 'close' | 'keep-alive';
 
 /** A response's head as text. Throws when a field may not be sent. */

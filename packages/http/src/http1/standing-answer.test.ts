@@ -123,6 +123,17 @@ test.each<[string, HttpHandler]>([
   expect(asked).toHaveBeenCalledTimes(2);
 });
 
+test('an answer without a length is left to the handler', () => {
+  let status = 200;
+  const { asked, connection, receive, said } = served(standing(() => status));
+  receive(get('/ready'));
+  said();
+  status = 204;
+  receiveShared(connection, get('/ready'));
+  expect(said()).toBe('HTTP/1.1 204 No Content\r\nx-status: 204\r\n\r\n');
+  expect(asked).toHaveBeenCalledTimes(2);
+});
+
 test('an answer that fails is left to the handler, which reports it', () => {
   const statusNow = vi.fn(() => 200);
   const again = standing(statusNow);

@@ -2,7 +2,7 @@
 import type { StandingResponse } from '../exchange.ts';
 import type { Http1Exchange } from './exchange.ts';
 import type { Http1Head } from './request-head.ts';
-import { isWithoutBody, type ResponseHeads } from './response-head.ts';
+import type { ResponseHeads } from './response-head.ts';
 
 export class StandingAnswer {
   readonly head: Http1Head;
@@ -25,7 +25,9 @@ export class StandingAnswer {
   takeBytes(heads: ResponseHeads, date: string): Buffer | undefined {
     try {
       const { status, headers } = this.#again();
-      return heads.lendBytes(status, headers, isWithoutBody(status) ? 'none' : 'length', 0, '', date);
+      // Those without a length are framed by the exchange.
+      if (status < 200 || status === 204 || status === 304) return undefined;
+      return heads.lendBytes(status, headers, 'length', 0, '', date);
     } catch {
       // It fails in the handler as well, which reports it.
       return undefined;
