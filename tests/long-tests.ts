@@ -71,15 +71,18 @@ export const leftOutOfShort: Readonly<Record<string, string>> = {
 /** They repeat less often in `npm test`, or leave out tests that are like others of them. */
 export const shortenedFiles: readonly string[] = [
   'packages/http/src/http1/repeated-heads.test.ts',
+  'packages/http/src/http1/standing-answer.test.ts',
   'packages/millrace/src/engine.test.ts',
   'packages/onnx/src/read-onnx-graph.test.ts',
   'packages/onnx/src/zip-map.test.ts',
+  'packages/protocol/src/json/plain-numbers.test.ts',
   'packages/protocol/src/json/scan-number.test.ts',
   'packages/protocol/src/json/tensor-numbers.test.ts',
   'packages/protocol/src/json/value.test.ts',
   'packages/router/src/edges/grpc/infer-message.test.ts',
   'packages/router/src/edges/rest/mutation.test.ts',
   'packages/router/src/edges/rest/remembered-requests.test.ts',
+  'packages/router/src/edges/rest/repeated-shape.test.ts',
   'packages/router/src/repository/random-configs.test.ts',
   'packages/store/src/lmdb/journal-kill.test.ts',
   'packages/store/src/lmdb/kill.test.ts',

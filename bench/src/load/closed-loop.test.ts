@@ -41,6 +41,19 @@ test('slices share their connections, and each counts its own answers', async ()
   expect(connectionCount).toBe(3);
 });
 
+test('answers that are the same as a right one are counted without another check, and wrong ones after them are found', async () => {
+  let asked = 0;
+  const port = await serving(() => (asked++ % 10 === 9 ? 'wrong' : 'right'));
+  let checked = 0;
+  const isRight = (body: Buffer): boolean => ++checked > 0 && body.toString() === 'right';
+  const loop = new HttpLoop(port, { connections: 1, request, isRight });
+  const { answered, wrong } = await loop.run(50);
+  loop.close();
+  expect(answered).toBe(asked);
+  expect(wrong).toBe(Math.floor(asked / 10));
+  expect(checked).toBeLessThan(asked);
+});
+
 test('one caller has a median time, several have none', async () => {
   const port = await serving(() => 'right');
   const measured = async (connections: number) => {

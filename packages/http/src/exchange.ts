@@ -123,6 +123,21 @@ export interface HttpResponse {
   readonly trailers?: () => HeaderList;
   /** Called once, when the kernel has the body or never will: memory that the body views may be used again. */
   readonly release?: () => void;
+  /** See `StandingResponse`. */
+  readonly again?: () => StandingResponse;
+}
+
+/**
+ * An answer without a body that depends on the request and on the state of the server alone, so that a client that repeats its
+ * request can be answered without calling the handler. A response that a wrapper has changed is another object, and is not
+ * repeated: its `again` does not return it.
+ */
+export interface StandingResponse extends HttpResponse {
+  readonly body?: never;
+  readonly trailers?: never;
+  readonly release?: never;
+  /** The answer that the same request gets now: this object while nothing has changed. */
+  readonly again: () => StandingResponse;
 }
 
 export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;

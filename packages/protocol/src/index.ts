@@ -32,6 +32,7 @@ export * from './file-error-message.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
+export { takePlainSingles } from './json/plain-numbers.ts';
 export {
   type JsonKind,
   type JsonLimits,
@@ -49,7 +50,7 @@ export {
   type TensorReadOptions,
 } from './json/tensor-reader.ts';
 export type { TensorTarget } from './json/tensor-target.ts';
-export { writeByteElements, writeTensorData, writeTensorSteps } from './json/tensor-writer.ts';
+export { writeByteElements, writeTensorBetween, writeTensorData, writeTensorSteps } from './json/tensor-writer.ts';
 export {
   type JsonObject,
   type JsonValue,

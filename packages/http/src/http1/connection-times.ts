@@ -74,6 +74,14 @@ export class Http1Times extends WheelEntry {
     this.#answeredMs = this.#nowMs;
   }
 
+  /** A request was answered as its head arrived. */
+  onAnsweredAtOnce(): void {
+    const nowMs = this.#nowMs;
+    this.#headMs = nowMs;
+    this.#answeredMs = nowMs;
+    this.#hasServed = true;
+  }
+
   /** The server drains and the connection has no request: it closes if none arrives. */
   onQuiet(): void {
     this.#quietMs = this.#nowMs;

@@ -19,6 +19,7 @@ import { Http1Refusal } from './refusal.ts';
 import { type Http1Head, notHttp } from './request-head.ts';
 import { RequestReader, type RequestSink } from './request-reader.ts';
 import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from './response-head.ts';
+import { StandingAnswer } from './standing-answer.ts';
 
 export interface UpgradeSeam {
   readonly onUpgrade: OnUpgrade;
@@ -37,6 +38,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   readonly #times: Http1Times;
   readonly #heads = new ResponseHeads();
   readonly #late = new LateBytes();
+  /** Of the last request, if it has one. */
+  #standing: StandingAnswer | undefined = undefined;
   readonly #upgrades: UpgradeSeam | undefined;
   readonly #memory: ConnectionMemory;
   /** Lease for bytes behind the request that is being answered; undefined until there were any. */
@@ -116,6 +119,42 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     this.#isInputLent = true;
     this.receive(bytes);
     this.#isInputLent = false;
+  }
+
+  /** Requests are answered by their repeated head from the shared memory; only what comes behind them is copied. */
+  receiveShared(bytes: Buffer, count: number): boolean {
+    if (this.#standing === undefined || this.isClosed || this.#reader.isStopped) return false;
+    this.#isReceiving = true;
+    this.#requestsOfTurn = 0;
+    const end = this.#reader.readRepeated(bytes, count);
+    if (end > 0 && end < count) {
+      this.#piecesOfChunk = 0;
+      this.#reader.read(keptCopyOf(bytes.subarray(end, count)));
+    }
+    this.#isReceiving = false;
+    if (end === 0) return false;
+    this.flush();
+    if (this.#piecesOfChunk > piecesPerTurn) yieldTurn(this);
+    return true;
+  }
+
+  takeRepeated(head: Http1Head, isAlone: boolean): boolean {
+    const standing = this.#standing;
+    const { unsentBytes } = this.#output;
+    if (standing?.head !== head || this.#isDraining || this.#isClosing) return false;
+    if (unsentBytes >= this.host.limits.outputBytesMax) return false;
+    // Every request counts, and the last of a turn takes the long way, which ends it.
+    if (this.#requestsOfTurn + 1 >= this.host.requestsPerTurn) return false;
+    const bytes = standing.takeBytes(this.#heads, this.host.dateNow());
+    if (bytes === undefined) return false;
+    this.#requestsOfTurn++;
+    this.#times.onAnsweredAtOnce();
+    if (!isAlone || unsentBytes > 0) this.#output.append(bytes);
+    else {
+      this.transport.write([bytes], undefined);
+      if (this.transport.pendingBytes > 0) this.#heads.leave();
+    }
+    return true;
   }
 
   readTarget(): ReadTarget | undefined {
@@ -214,6 +253,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   onAnswered(exchange: Http1Exchange): void {
     exchange.discardBody();
     this.#times.onAnswered();
+    this.#standing = this.#reader.isRepeatable(exchange.head) ? StandingAnswer.of(exchange) : undefined;
     if (this.isClosed || exchange.abortReason !== undefined) return;
     if (this.#isClosing) this.#end();
     else if (this.#reader.isInBody) this.#resume();

@@ -10,7 +10,7 @@ const lastChunk = '0\r\n\r\n';
 /** One request of an HTTP/1.1 connection and its answer. */
 export class Http1Exchange extends WireExchange {
   readonly #connection: Http1Connection;
-  readonly #head: Http1Head;
+  readonly head: Http1Head;
   #framing: Framing = 'none';
   #isContinueDue: boolean;
   isStarted: boolean = false;
@@ -21,12 +21,12 @@ export class Http1Exchange extends WireExchange {
   constructor(connection: Http1Connection, head: Http1Head, memory: ConnectionMemory) {
     super(head, connection.transport.peer, memory, connection.host.bodies);
     this.#connection = connection;
-    this.#head = head;
+    this.head = head;
     this.#isContinueDue = head.isContinueDue;
   }
 
   get isChunked(): boolean {
-    return this.#head.isChunked;
+    return this.head.isChunked;
   }
 
   /** The client still waits for a 100 (Continue), so it may or may not send the body. */
@@ -141,7 +141,7 @@ export class Http1Exchange extends WireExchange {
   }
 
   #begin(status: number, headers: HeaderList, framing: Framing, lengthBytes: number): void {
-    const isKept = this.#connection.mayKeep(this, this.#head.isKept) && framing !== 'close';
+    const isKept = this.#connection.mayKeep(this, this.head.isKept) && framing !== 'close';
     const option = isKept ? (this.version === '1.0' ? 'keep-alive' : '') : 'close';
     this.#connection.sendHead(status, headers, framing, lengthBytes, option);
     this.#framing = framing;

@@ -11,17 +11,17 @@ export class RepeatedHead {
   #bytes: Buffer | undefined = undefined;
   #head: Http1Head | undefined = undefined;
 
-  /** The offset behind the head and its empty line, if the same bytes come again at `at`; otherwise -1. */
-  endIn(bytes: Buffer, at: number): number {
+  /** The offset behind the head and its empty line, if the same bytes come again in `bytes[at, limit)`; otherwise -1. */
+  endIn(bytes: Buffer, at: number, limit: number): number {
     const known = this.#bytes;
     if (known === undefined) return -1;
     const end = at + known.length;
-    return end <= bytes.length && known.compare(bytes, at, end) === 0 ? end : -1;
+    return end <= limit && known.compare(bytes, at, end) === 0 ? end : -1;
   }
 
-  /** The parsed request of the bytes that matched. */
-  get head(): Http1Head {
-    return this.#head as Http1Head;
+  /** The parsed request of the bytes that are kept. */
+  get head(): Http1Head | undefined {
+    return this.#head;
   }
 
   /** `bytes[start, end)` is the head with its empty line. */

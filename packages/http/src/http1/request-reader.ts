@@ -19,6 +19,11 @@ type Reading = 'head' | 'length' | 'chunks' | 'trailers' | 'held' | 'nothing';
 export interface RequestSink {
   onHeadBegins(): void;
   /**
+   * The last head came again, where a request may begin. True: it was answered, and there is no body. Alone: nothing else
+   * arrived with it.
+   */
+  takeRepeated(head: Http1Head, isAlone: boolean): boolean;
+  /**
    * A head is complete; `bytes` from `end` on came behind it. Body callbacks follow, only `onBodyEnd` if there is no
    * body.
    */
@@ -68,6 +73,11 @@ export class RequestReader {
   /** Whether the next bytes are content of a body of known length. */
   get isInContent(): boolean {
     return this.#reading === 'length';
+  }
+
+  /** Whether `takeRepeated` is called if the next request has this head too. */
+  isRepeatable(head: Http1Head): boolean {
+    return this.#repeated.head === head;
   }
 
   /** So many bytes of the content were read elsewhere. */
@@ -120,6 +130,18 @@ export class RequestReader {
     }
   }
 
+  /** Takes requests from the beginning of `bytes[0, count)` as far as the sink answers them by their repeated head. Returns where they end. */
+  readRepeated(bytes: Buffer, count: number): number {
+    let at = 0;
+    while (at < count && this.#reading === 'head' && this.#lines.isEmpty) {
+      const end = this.#repeated.endIn(bytes, at, count);
+      if (end < 0 || !this.#sink.takeRepeated(this.#repeated.head as Http1Head, end - at === count)) break;
+      this.#hasSkippedLine = false;
+      at = end;
+    }
+    return at;
+  }
+
   #refuse(refusal: Http1Refusal): void {
     this.stop();
     this.#sink.onRefusal(refusal);
@@ -127,10 +149,14 @@ export class RequestReader {
 
   #readRepeated(bytes: Buffer, at: number): number {
     if (this.#reading !== 'head' || !this.#lines.isEmpty) return -1;
-    const end = this.#repeated.endIn(bytes, at);
+    const end = this.#repeated.endIn(bytes, at, bytes.length);
     if (end < 0) return -1;
+    if (this.#sink.takeRepeated(this.#repeated.head as Http1Head, false)) {
+      this.#hasSkippedLine = false;
+      return end;
+    }
     this.#sink.onHeadBegins();
-    this.#beginBody(this.#repeated.head, bytes, end);
+    this.#beginBody(this.#repeated.head as Http1Head, bytes, end);
     return end;
   }
 

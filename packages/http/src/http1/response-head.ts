@@ -74,6 +74,12 @@ export class ResponseHeads {
     this.#date = date;
     return this.#bytes;
   }
+
+  /** The bytes lent last belong to a write that is not done: they are not overwritten. */
+  leave(): void {
+    this.#bytes = noBytes;
+    this.#headers = undefined;
+  }
 }
 
 /** An interim response: without date or framing. */

@@ -84,6 +84,7 @@ export function takeDirectWrites(bindingOf = nodeBinding): DirectWrites | undefi
   return new DirectWrites(WriteWrap, streamBaseState, kLastWriteWasAsync);
 }
 
-function nodeBinding(name: string): unknown {
+/** Node's own module of this name, as far as Node allows. */
+export function nodeBinding(name: string): unknown {
   return (process as unknown as { binding?(name: string): unknown }).binding?.(name);
 }

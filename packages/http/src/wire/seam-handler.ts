@@ -16,6 +16,8 @@ export function wireHandlerFrom(handler: HttpHandler, onError: OnHandlerError): 
       return;
     }
     if (!(answer instanceof Promise)) {
+      const { again } = answer;
+      if (again !== undefined && again() === answer) exchange.again = again;
       respond(request, answer, onError);
       return;
     }

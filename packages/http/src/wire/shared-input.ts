@@ -84,6 +84,16 @@ export class SharedInput {
     this.#next = next?.bytes ?? this.#bytes;
   }
 
+  /** As `pass`, for a read that its stream does not know of. Returns the memory of the next one if that is another. */
+  passDirectly(socket: Socket, transport: InputTransport, count: number): Buffer | undefined {
+    this.pass(transport, count);
+    const next = this.#takeNext();
+    // The handle has only its address.
+    if (next !== undefined && this.#userBuffer !== undefined)
+      (socket as unknown as SocketInside)[this.#userBuffer.buffer] = next;
+    return next;
+  }
+
   /** The memory that the next read would go to is needed elsewhere. To be called between two reads. */
   retarget(socket: Socket, transport: InputTransport): void {
     const { connection, target } = transport;
@@ -108,6 +118,10 @@ export class SharedInput {
   }
 
   #passShared(connection: Connection, count: number): void {
+    if (count <= copiedBytesMax && connection.receiveShared?.(this.#bytes, count) === true) {
+      if (this.#isPoisoned) this.#bytes.fill(poisonByte, 0, count);
+      return;
+    }
     const bytes = this.#bytes.subarray(0, count);
     if (count <= copiedBytesMax || connection.receiveLent === undefined) connection.receive(keptCopyOf(bytes));
     else connection.receiveLent(bytes);

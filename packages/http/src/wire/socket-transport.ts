@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Peer } from '../exchange.ts';
 import type { ReadTarget } from './body-pool.ts';
+import { type DirectReader, takeDirectReads } from './direct-read.ts';
 import { type DirectWriter, queuedBytesOf, takeDirectWrites } from './direct-write.ts';
 import { inputTurns, type TurnInput } from './input-turns.ts';
 import { type InputTransport, SharedInput } from './shared-input.ts';
@@ -22,9 +23,10 @@ interface SocketInside {
 const directBytesMax = 64 * 1024;
 
 const directWrites = takeDirectWrites();
+const directReads = takeDirectReads();
 
 /** A socket as a connection sees it. Its listeners are shared functions, so that an idle connection has no closures. */
-export class SocketTransport implements Transport, InputTransport, TurnInput, DirectWriter {
+export class SocketTransport implements Transport, InputTransport, TurnInput, DirectWriter, DirectReader {
   readonly socket: Socket;
   readonly #peer: { -readonly [Name in keyof Peer]: Peer[Name] };
   connection: Connection;
@@ -65,7 +67,8 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     socket.on('close', onClose);
     // What is decrypted comes in memory of its own.
     const isShared = !this.#peer.isEncrypted && input?.attach(socket, onRead) === true;
-    if (!isShared) socket.on('data', onData);
+    if (isShared) directReads?.attach(socket, this);
+    else socket.on('data', onData);
     socket.on('end', onEnd);
     socket.on('drain', onDrain);
     socket.on('error', onError);
@@ -136,6 +139,13 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (isFailed) this.socket.destroy();
     onTaken?.();
     if (!this.socket.destroyed) this.connection.onWritable();
+  }
+
+  onDirectRead(count: number): Buffer | undefined {
+    inputTurns.begin(this);
+    const next = this.input?.passDirectly(this.socket, this, count);
+    inputTurns.end(this);
+    return next;
   }
 
   pause(): void {

@@ -30,6 +30,11 @@ export interface Connection {
   receive(bytes: Buffer): void;
   /** Bytes arrived that are valid until this returns. A connection without this method gets a copy by `receive`. */
   receiveLent?(bytes: Buffer): void;
+  /**
+   * `bytes[0, count)` arrived and is valid until this returns. False: nothing was taken, and it comes by one of the methods
+   * above.
+   */
+  receiveShared?(bytes: Buffer, count: number): boolean;
   /** Where the next bytes are to be read to; undefined: they are expected by `receive`. Asked after everything that arrives. */
   readTarget?(): ReadTarget | undefined;
   /** So many bytes were read to the target. */

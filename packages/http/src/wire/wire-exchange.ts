@@ -5,7 +5,7 @@
  * The body is paused until `resume()`. Whoever received an exchange must end it, by `answer`, `end` or `abort`, also
  * after `onAbort`: until then it counts as an open request of the connection, so that cancelled work is limited too.
  */
-import type { BodyPlacement, HeaderList, Peer } from '../exchange.ts';
+import type { BodyPlacement, HeaderList, Peer, StandingResponse } from '../exchange.ts';
 import type { MoveAway } from './arriving-bodies.ts';
 import { type BodyPool, LentBody, type ReadTarget } from './body-pool.ts';
 import { BodyQueue } from './body-queue.ts';
@@ -68,6 +68,8 @@ export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLen
   readonly peer: Peer;
   trailers: FieldList = noFields;
   listener: ExchangeListener | undefined = undefined;
+  /** Set before the answer: gives that of the same request later, without a handler. */
+  again: (() => StandingResponse) | undefined = undefined;
   /** Why the request was aborted, if it was. */
   abortReason: string | undefined = undefined;
   /** Whether the whole body has arrived, read or not. */

@@ -38,6 +38,28 @@ export function writeByteElements(writer: JsonWriter, bytes: Uint8Array, from: n
   closeArray(writer, to > from);
 }
 
+/** The elements with other text around them, which has the brackets. For a writer with nothing written, and not for BYTES. */
+export function writeTensorBetween(
+  writer: JsonWriter,
+  before: Uint8Array,
+  tensor: Tensor,
+  after: Uint8Array,
+): Uint8Array {
+  const { sink } = writer;
+  appendText(sink, before);
+  appendElements(sink, tensor);
+  // Every element wrote a comma after it.
+  if (tensor.data.length > 0) sink.end -= 1;
+  appendText(sink, after);
+  return writer.take();
+}
+
+function appendText(sink: GrowableBytes, bytes: Uint8Array): void {
+  sink.reserve(bytes.length);
+  sink.bytes.set(bytes, sink.end);
+  sink.end += bytes.length;
+}
+
 /** How much is written between two pauses. */
 const stepElements = 2048;
 const stepTextBytes = 64 * 1024;

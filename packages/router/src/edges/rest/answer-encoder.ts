@@ -35,7 +35,7 @@ export class AnswerEncoder {
   }
 
   encode(answer: InferAnswer, { form, template }: DecodedRestRequest): EncodedAnswer {
-    const known = template?.take(answer);
+    const known = template?.take(answer, this.#writer);
     if (known !== undefined) return known;
     const encoded = encodeAnswer(answer, this.#optionsOf(answer, form), this.#writer);
     template?.keep(answer, form, encoded);

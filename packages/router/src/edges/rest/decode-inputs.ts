@@ -26,9 +26,9 @@ export interface InputLimits {
   readonly jsonElementsMax: number;
 }
 
-/** An input whose tensor was read from the JSON, is still to be read from it, or is in the bytes after the JSON. */
+/** An input whose tensor was read from the JSON (where its data begins, if that came last), is still to be read from it, or is in the bytes after the JSON. */
 export type PendingInput =
-  | { readonly tensor: Tensor }
+  | { readonly tensor: Tensor; readonly dataAt: number | undefined }
   | { readonly tensor: undefined; readonly head: InputHead; readonly span: JsonSpan }
   | { readonly tensor: undefined; readonly head: InputHead; readonly span: undefined; readonly sizeBytes: number };
 
@@ -86,6 +86,7 @@ function readInput(reader: JsonReader, index: number, limits: InputLimits): Pend
   let span: JsonSpan | undefined;
   let long: JsonSpan | undefined;
   let data: Uint8Array | undefined;
+  let dataAt: number | undefined;
   let sizeBytes: number | undefined;
   reader.beginObject();
   for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
@@ -102,7 +103,10 @@ function readInput(reader: JsonReader, index: number, limits: InputLimits): Pend
       if (long !== undefined) continue;
       // Clients put the data last; then its elements are written directly into the tensor, in one pass.
       if (name === undefined || datatype === undefined || shape === undefined) span = reader.takeSpan();
-      else data = readTensorData(reader, { name, datatype, shape });
+      else {
+        dataAt = reader.position;
+        data = readTensorData(reader, { name, datatype, shape });
+      }
     } else reader.skipValue();
   }
   const head = headFrom(name, datatype, shape, index);
@@ -119,7 +123,7 @@ function readInput(reader: JsonReader, index: number, limits: InputLimits): Pend
     data = readTensorData(spanned, head);
     spanned.expectEnd();
   }
-  return { tensor: { ...head, data: data as Uint8Array } };
+  return { tensor: { ...head, data: data as Uint8Array }, dataAt };
 }
 
 function shownName(name: string | undefined, index: number): string {

@@ -18,6 +18,7 @@ import { AnswerTemplateCache } from './answer-template.ts';
 import { type InputLimits, type PendingInput, readInputs } from './decode-inputs.ts';
 import { type OutputLimits, readOutputs } from './decode-outputs.ts';
 import { readParameters } from './parameters.ts';
+import { RepeatedShapes } from './repeated-shape.ts';
 import {
   noRestRequestParameters,
   type RestRequestParameters,
@@ -58,6 +59,7 @@ interface Known {
 export class InferJsonReader {
   readonly #limits: DecodeLimits;
   readonly #jsonLimits: JsonLimits;
+  readonly #shapes = new RepeatedShapes();
   readonly #known: (Known | undefined)[] = new Array(knownJsonsMax).fill(undefined);
 
   constructor(limits: DecodeLimits) {
@@ -68,16 +70,25 @@ export class InferJsonReader {
 
   /** `body[0, jsonBytes)`. */
   read(body: Uint8Array, jsonBytes: number): InferJson {
-    if (jsonBytes > knownJsonBytesMax) return this.#read(body.subarray(0, jsonBytes), undefined);
+    if (jsonBytes > knownJsonBytesMax) return this.#readRepeated(body, jsonBytes);
     const position = cachePositionOf(body, jsonBytes);
     const known = this.#known[position];
     if (known !== undefined && known.bytes.length === jsonBytes && isPrefix(known.bytes, body)) return known.json;
-    const bytes = copyOf(body, 0, jsonBytes);
-    const json = this.#read(bytes, undefined);
+    const json = this.#readRepeated(body, jsonBytes);
     // An id mostly comes once: cached, it would only replace JSON that is repeated.
     if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
+      const bytes = copyOf(body, 0, jsonBytes);
       this.#known[position] = { bytes, json: { ...json, template: new AnswerTemplateCache() } };
     }
+    return json;
+  }
+
+  #readRepeated(body: Uint8Array, jsonBytes: number): InferJson {
+    // Longer JSON is refused, which the full reader has to say.
+    const repeated = jsonBytes > this.#limits.jsonHeadBytesMax ? undefined : this.#shapes.take(body, jsonBytes);
+    if (repeated !== undefined) return repeated;
+    const json = this.#read(body.subarray(0, jsonBytes), undefined);
+    this.#shapes.keep(body, jsonBytes, json);
     return json;
   }
 
@@ -100,7 +111,7 @@ export class InferJsonReader {
     const inputs: PendingInput[] = [];
     for (const input of json.inputs) {
       if (input.tensor !== undefined || input.span === undefined) inputs.push(input);
-      else inputs.push({ tensor: yield* readTensorInSlices(bytes, input.head, input.span, grow) });
+      else inputs.push({ tensor: yield* readTensorInSlices(bytes, input.head, input.span, grow), dataAt: undefined });
     }
     return { ...json, inputs };
   }

@@ -1,6 +1,6 @@
 /** Liveness, readiness and metadata of the server. */
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
-import { withoutBody } from '../routing/encode-error.ts';
+import { standingAnswer } from '../routing/encode-error.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
 import { jsonResponse } from './encode-model.ts';
 import { healthSchema, serverMetadataSchema } from './schemas.ts';
@@ -15,7 +15,7 @@ export function serverRoutes(dependencies: OpenInferenceParts): readonly Route[]
     operationId,
     summary,
     responses: { 200: { description: 'Yes' }, 400: { description: 'No' } },
-    handler: () => withoutBody(isHealthy() ? 200 : 400),
+    handler: standingAnswer([200, 400], () => (isHealthy() ? 200 : 400)),
   });
   return [
     probe('/v2/health/live', 'serverLive', 'Whether the server is up', () => health.isLive),

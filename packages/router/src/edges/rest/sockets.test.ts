@@ -53,6 +53,27 @@ test('a binary request is answered in binary over a socket', async () => {
   expect(edge.dataPlane.releases).toBe(1);
 });
 
+test('a probe that repeats its request on one connection sees every change at once', async () => {
+  const health = { isLive: true, isReady: false };
+  const server = await serveHttp(echoEdge({ health }).handler);
+  servers.push(server);
+  const socket = connect(server.port, server.host);
+  sockets.push(socket);
+  const probe = async (target: string): Promise<string> => {
+    socket.write(`GET /v2/health/${target} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    const bytes = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    return bytes.toString('latin1').replace(/date: .*?\r\n/, '');
+  };
+  const answer = (status: string): string =>
+    `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\ncontent-length: 0\r\n\r\n`;
+  for (const isReady of [false, false, true, true, false, true]) {
+    health.isReady = isReady;
+    expect(await probe('ready')).toBe(answer(isReady ? '200 OK' : '400 Bad Request'));
+  }
+  expect(await probe('live')).toBe(answer('200 OK'));
+  expect(await probe('ready')).toBe(answer('200 OK'));
+});
+
 test('a client that disconnects while the model runs cancels the inference, and its late answer is released', async () => {
   let begun: () => void = () => {};
   const isRunning = new Promise<void>((resolve) => {

@@ -5,6 +5,7 @@ import {
   type HeaderList,
   type HttpResponse,
   MemoryRefused,
+  type StandingResponse,
 } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import * as z from 'zod';
@@ -66,6 +67,14 @@ export function inferenceErrorFrom(error: unknown): InferenceError {
 
 /** One list for all, so that a connection need not write the same head again. */
 const plainFields: HeaderList = [['content-type', 'text/plain']];
+
+/** An answer without a body that the same request gets again while `statusNow` says the same. */
+export function standingAnswer(statuses: readonly number[], statusNow: () => number): () => StandingResponse {
+  const known = new Map<number, StandingResponse>();
+  const again = (): StandingResponse => known.get(statusNow()) as StandingResponse;
+  for (const status of statuses) known.set(status, { status, headers: plainFields, again });
+  return again;
+}
 
 /** The same answer without a body, as in Triton where only the status counts. */
 export function withoutBody(status: number, headers?: HeaderList): HttpResponse {
