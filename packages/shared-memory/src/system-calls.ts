@@ -12,6 +12,13 @@ export interface SystemCalls {
   unmap(address: bigint, bytes: number): void;
   /** The number of bytes received, 0 at the end of the stream, undefined when there are none now. */
   receive(descriptor: number, into: Uint8Array): number | undefined;
+  /** The address of memory that the garbage collector does not move. */
+  addressOf(bytes: Uint8Array): bigint;
+  /**
+   * Reads into the pieces of an array of `struct iovec`. The number of bytes, 0 when there are none now; of the end or a failure
+   * of a socket only its next reader learns.
+   */
+  readVector(descriptor: number, vector: Uint32Array, pieces: number): number;
   /** Waits until all is written. */
   send(descriptor: number, bytes: Uint8Array): void;
   /** Blocks until there is something to receive, at most this long. */
@@ -75,6 +82,7 @@ function loadSystemCalls(): SystemCalls {
   const munmap = library.func('int munmap(void *at, size_t bytes)');
   const recv = library.func('int64_t recv(int descriptor, void *into, size_t bytes, int flags)');
   const send = library.func('int64_t send(int descriptor, const void *from, size_t bytes, int flags)');
+  const readv = library.func('int64_t readv(int descriptor, void *vector, int pieces)');
   const poll = library.func('int poll(void *descriptors, unsigned long count, int milliseconds)');
   const prctl = library.func('int prctl(int option, ...)');
   const flock = library.func('int flock(int descriptor, int operation)');
@@ -111,6 +119,8 @@ function loadSystemCalls(): SystemCalls {
       if (error === errorTryAgain || error === errorInterrupted) return undefined;
       throw new Error(`recv failed with errno ${error}`);
     },
+    addressOf: (bytes) => koffi.address(bytes),
+    readVector: (descriptor, vector, pieces) => Math.max(0, Number(readv(descriptor, vector, pieces))),
     send(descriptor, bytes) {
       let sent = 0;
       while (sent < bytes.length) {

@@ -22,7 +22,7 @@ const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
 
 /** For fewer bytes a read of their own costs more than their copy. */
-const targetBytesMin = 16 * 1024;
+export const targetBytesMin: number = 16 * 1024;
 /** The kernel copies what it has in one go: other connections wait meanwhile. */
 const targetBytesMax = 1024 * 1024;
 
@@ -228,7 +228,11 @@ export class ByteGatherer {
   #moveAway(): number {
     const placed = this.#placed;
     const lender = this.#lender;
-    if (placed === undefined || lender === undefined) return 0;
+    if (placed === undefined || lender === undefined) {
+      // Nobody gathers it any more, but a socket may still hold its memory for what is left of it.
+      lender?.onBodyMoved();
+      return 0;
+    }
     const { head, lent } = placed;
     const length = head.length + lent.bytes.length;
     const arrived = lent.bytes.subarray(0, this.bytes - head.length);

@@ -110,7 +110,8 @@ export class SeamBody implements RequestBody {
   }
 
   readTarget(bytesMax: number): ReadTarget | undefined {
-    return this.#gathered?.readTarget(bytesMax);
+    // What is written is not checked against the limit of the body, only the length that it declares.
+    return this.lengthBytes === undefined ? undefined : this.#gathered?.readTarget(bytesMax);
   }
 
   takeWritten(bytes: number, lent: LentBody): boolean {
