@@ -20,7 +20,7 @@ import {
   streamIdMax,
 } from '@millrace/http2';
 import type { Peer } from '../exchange.ts';
-import type { ReadTarget } from '../wire/body-pool.ts';
+import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
@@ -184,6 +184,10 @@ export class Http2Connection implements Connection, FrameSink, FramedReader, Yie
 
   get dataLeftBytes(): number {
     return this.#reader.dataLeftBytes;
+  }
+
+  offsetIn(lent: LentBody): number {
+    return this.receiver.offsetIn(lent);
   }
 
   readWritten({ lent }: ReadTarget, bytes: number): void {

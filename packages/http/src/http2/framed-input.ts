@@ -3,7 +3,7 @@
  * length; where the next ones are not, what was read is sorted again.
  */
 import { http2FrameHeaderBytes } from '@millrace/http2';
-import type { ReadTarget } from '../wire/body-pool.ts';
+import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 
 /** Shorter frames are copied out of what is read: each has a head that has to be read in any case. */
 export const expectedFrameBytesMin = 8 * 1024;
@@ -24,7 +24,8 @@ export interface FramedReader {
   readHead(head: Buffer): boolean;
   /** What is left of the data of the current frame; 0 if that is not known, or is skipped. */
   readonly dataLeftBytes: number;
-  readTarget(): ReadTarget | undefined;
+  /** Where in this memory the data of the current frame belongs; -1: elsewhere. */
+  offsetIn(lent: LentBody): number;
 }
 
 /**
@@ -32,9 +33,10 @@ export interface FramedReader {
  * target then keeps nothing of it.
  */
 export function readFrames(reader: FramedReader, target: ReadTarget, heads: Buffer, count: number): Buffer | undefined {
-  const { bytes, frames } = target;
+  const { bytes, lent, frames } = target;
   if (frames === undefined) return undefined;
   const { nextBytes, headBytes } = frames;
+  const offset = bytes.byteOffset - lent.bytes.byteOffset;
   let left = count;
   let at = 0;
   let headAt = 0;
@@ -53,15 +55,11 @@ export function readFrames(reader: FramedReader, target: ReadTarget, heads: Buff
     frameBytes = Math.min(nextBytes, bytes.length - at);
     // What is behind the last frame that fits is not read: that may be longer.
     const isLong = frameBytes < nextBytes && reader.dataLeftBytes > frameBytes;
-    if (!isRead || (reader.dataLeftBytes !== frameBytes && !isLong) || !isAt(reader.readTarget(), bytes, at)) {
+    const isExpected = reader.dataLeftBytes === frameBytes || isLong;
+    if (!isRead || !isExpected || reader.offsetIn(lent) !== offset + at) {
       return takeRest(bytes, at, nextBytes, heads, headAt, headBytes, left);
     }
   }
-}
-
-/** Whether the next data belongs to this place. */
-function isAt(target: ReadTarget | undefined, bytes: Buffer, at: number): boolean {
-  return target?.bytes.byteOffset === bytes.byteOffset + at && target.bytes.buffer === bytes.buffer;
 }
 
 /** What was read behind `at`, in the order it came. */

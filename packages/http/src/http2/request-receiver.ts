@@ -298,6 +298,12 @@ export class RequestReceiver {
     return !isPadded && !stream.hasOddFrames && this.#dataLength >= expectedFrameBytesMin;
   }
 
+  /** Where in this memory data of the current frame is to be written; -1: elsewhere. */
+  offsetIn(lent: LentBody): number {
+    const stream = this.#dataStream;
+    return stream === undefined || stream.isClosed || stream.isSettled ? -1 : stream.offsetIn(lent);
+  }
+
   /** Data of the current frame was written to memory of its stream. */
   dataWritten(bytes: number, lent: LentBody): void {
     const stream = this.#dataStream;

@@ -168,6 +168,10 @@ export class CallMachine
     return this.reader?.readTarget?.(bytesMax);
   }
 
+  offsetIn(lent: LentBody): number {
+    return this.reader?.offsetIn?.(lent) ?? -1;
+  }
+
   takeWritten(bytes: number, lent: LentBody): boolean {
     const { reader } = this;
     if (reader?.takeWritten?.(bytes, lent) !== true) return false;

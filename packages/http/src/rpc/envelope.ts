@@ -48,6 +48,8 @@ export interface MessageReader {
   pushLent?(piece: Uint8Array): void;
   /** Where at most `bytesMax` of the next bytes may be written; undefined: nowhere. */
   readTarget?(bytesMax: number): ReadTarget | undefined;
+  /** Where in this memory the next bytes go; -1: they do not. */
+  offsetIn?(lent: LentBody): number;
   /** So many bytes were written to the target in this memory. False: it is no longer a message's. */
   takeWritten?(bytes: number, lent: LentBody): boolean;
   /** The body is complete. */
@@ -132,9 +134,13 @@ export class EnvelopeReader implements MessageReader {
     return message.readTarget(Math.min(bytesMax, this.#length - message.bytes));
   }
 
+  offsetIn(lent: LentBody): number {
+    return this.#message === undefined || this.#isHeld ? -1 : this.#message.offsetIn(lent);
+  }
+
   takeWritten(bytes: number, lent: LentBody): boolean {
     const message = this.#message;
-    if (message === undefined || !message.isIn(lent)) return false;
+    if (message === undefined || message.offsetIn(lent) < 0) return false;
     message.skipWritten(bytes);
     if (!this.#isHeld) this.#deliverIfWhole(message);
     return true;

@@ -120,9 +120,10 @@ export class ByteGatherer {
     return end - begin < targetBytesMin ? undefined : { bytes: lent.bytes.subarray(begin, end), lent };
   }
 
-  /** Whether the body is gathered in this memory. */
-  isIn(lent: LentBody): boolean {
-    return this.#lent === lent || this.#placed?.lent === lent;
+  /** Where in this memory the next bytes go; -1: the body is not gathered there. */
+  offsetIn(lent: LentBody): number {
+    if (this.#placed?.lent === lent) return this.bytes - this.#placed.head.length;
+    return this.#lent === lent ? this.bytes : -1;
   }
 
   /** So many bytes were written to the target. Their memory is counted already. */

@@ -114,9 +114,13 @@ export class SeamBody implements RequestBody {
     return this.lengthBytes === undefined ? undefined : this.#gathered?.readTarget(bytesMax);
   }
 
+  offsetIn(lent: LentBody): number {
+    return this.#gathered?.offsetIn(lent) ?? -1;
+  }
+
   takeWritten(bytes: number, lent: LentBody): boolean {
     const gathered = this.#gathered;
-    if (gathered === undefined || !gathered.isIn(lent)) return false;
+    if (gathered === undefined || gathered.offsetIn(lent) < 0) return false;
     gathered.skipWritten(bytes);
     return true;
   }
