@@ -36,13 +36,13 @@ function bodyOf(size: number, seed: number): Buffer {
 
 /** Memory like that of a worker: what is released is overwritten, and what other streams sent must not stay in it. */
 class WorkerLike {
-  readonly seen: string[] = [];
   lent = 0;
-  /** Of all bodies, what of their memory is behind their end, which is nothing. */
+  readonly memories: Buffer[] = [];
   readonly place: PlaceMessage = () => ({ headBytes: 16, lend: (bytes) => this.#lend(bytes) });
 
   #lend(bytes: number): { bytes: Buffer; release(): void } {
     const memory = Buffer.alloc(bytes, 0xee);
+    this.memories.push(memory);
     this.lent++;
     const release = (): void => {
       memory.fill(poisonByte);
@@ -132,44 +132,73 @@ class PlayedSocket implements FramedSocketReads {
   }
 }
 
+/** Frames that are larger than the default, as a server may allow them, are read to their place without being expected. */
+const limits = { frameBytesMax: 2 ** 20 };
+
+/** A connection on a played socket, with all that it may hold. */
+class PlayedConnection {
+  readonly kernel: PlayedSocket;
+  readonly worker = new WorkerLike();
+  readonly memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
+  readonly sweeps: (() => void)[] = [];
+  readonly seen: string[] = [];
+  readonly bodies: BodyPool;
+  readonly connection: Http2Connection;
+  readonly transport: InputTransport;
+  readonly #host: MemoryHost;
+  readonly #input: SharedInput;
+
+  constructor(bytes: Buffer, isPlaced: boolean) {
+    this.kernel = new PlayedSocket(bytes);
+    const after = (_ms: number, callback: () => void): void => void this.sweeps.push(callback);
+    this.bodies = new BodyPool({ isPoisoned: true, framedReads: this.kernel, after });
+    const handler = digestService(isPlaced ? this.worker : undefined, this.seen);
+    this.#host = new MemoryHost(handler, limits, { memory: this.memory, bodies: this.bodies });
+    this.#input = new SharedInput(this.bodies);
+    const wire = Object.assign(new MemoryTransport(), {
+      retarget: (): void => this.#input.retarget(this.kernel.socket, this.transport),
+    });
+    this.connection = new Http2Connection(this.#host, wire);
+    this.transport = { connection: this.connection, target: undefined, descriptor: 7 };
+    expect(this.#input.attach(this.kernel.socket, () => {})).toBe(true);
+  }
+
+  /** So many bytes more arrive, and as much is read as the event loop reads in one go. */
+  arrive(bytes: number): void {
+    this.kernel.arrived += bytes;
+    const count = this.kernel.take(this.kernel.user);
+    if (count > 0) this.#input.pass(this.transport, count);
+    const next = (this.kernel.socket as unknown as Record<symbol, () => Buffer | undefined>)[inside.next]?.();
+    if (count > 0 && next !== undefined) this.kernel.user = next;
+    this.#host.settle();
+  }
+
+  async end(): Promise<void> {
+    await turns();
+    this.#host.settle();
+    SharedInput.detach(this.transport);
+    this.connection.onClosed();
+    await turns();
+    const { worker, bodies, memory } = this;
+    expect([worker.lent, bodies.lentBytes, bodies.placedBytes, memory.usedBytes]).toEqual([0, 0, 0, 0]);
+  }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 interface Played {
   readonly seen: readonly string[];
-  readonly said: Buffer;
   readonly framedBytes: number;
 }
 
-/** Plays the reads of a connection; `cuts` says how many bytes have arrived before each, again and again. */
+/** Plays the reads of a connection; `cuts` says how many bytes arrive before each, again and again. */
 async function play(bytes: Buffer, cuts: readonly number[], isPlaced: boolean): Promise<Played> {
-  const kernel = new PlayedSocket(bytes);
-  const worker = new WorkerLike();
-  const memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
-  const bodies = new BodyPool({ isPoisoned: true, framedReads: kernel, after: () => {} });
-  const seen: string[] = [];
-  const host = new MemoryHost(digestService(isPlaced ? worker : undefined, seen), {}, { memory, bodies });
-  const wire = new MemoryTransport();
-  const connection = new Http2Connection(host, wire);
-  const transport: InputTransport = { connection, target: undefined, descriptor: 7 };
-  const input = new SharedInput(bodies);
-  let onRead: (count: number) => void = () => {};
-  expect(input.attach(kernel.socket, (count) => onRead(count))).toBe(true);
-  onRead = (count) => input.pass(transport, count);
-  const fields = kernel.socket as unknown as Record<symbol, () => Buffer | undefined>;
-  for (let turn = 0; !kernel.isDone; turn++) {
-    kernel.arrived += cuts[turn % cuts.length] as number;
-    const count = kernel.take(kernel.user);
-    if (count > 0) onRead(count);
-    const next = fields[inside.next]?.();
-    if (next !== undefined) kernel.user = next;
-    host.settle();
-  }
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-  host.settle();
-  const said = wire.take();
-  SharedInput.detach(transport);
-  connection.onClosed();
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-  expect([worker.lent, bodies.lentBytes, bodies.placedBytes, memory.usedBytes]).toEqual([0, 0, 0, 0]);
-  return { seen: inOrder(seen), said, framedBytes: kernel.framedBytes };
+  const played = new PlayedConnection(bytes, isPlaced);
+  for (let turn = 0; !played.kernel.isDone; turn++) played.arrive(cuts[turn % cuts.length] as number);
+  await played.end();
+  return { seen: inOrder(played.seen), framedBytes: played.kernel.framedBytes };
 }
 
 const grpcFields = [
@@ -233,6 +262,8 @@ const frameSizes = fc.oneof(
   fc.constant([16_384]),
   fc.constant([16_384, 16_384, 16_384, 9_000]),
   fc.constant([8_192]),
+  fc.constant([100_000, 5_000]),
+  fc.constant([400_000]),
   fc.array(fc.integer({ min: 1, max: 16_384 }), { minLength: 1, maxLength: 6 }),
   fc.array(fc.constantFrom(16_384, -16_000, -300, 12_000, 9), { minLength: 1, maxLength: 5 }),
 );
@@ -253,11 +284,11 @@ const cutSizes = fc.array(
 /** What every connection must make of the frames: in one piece, without a socket. */
 async function expectedOf(bytes: Buffer): Promise<readonly string[]> {
   const seen: string[] = [];
-  const host = new MemoryHost(digestService(undefined, seen));
+  const host = new MemoryHost(digestService(undefined, seen), limits);
   const connection = new Http2Connection(host, new MemoryTransport());
   connection.receive(bytes);
   host.settle();
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await turns();
   connection.onClosed();
   return inOrder(seen);
 }
@@ -298,46 +329,66 @@ test('all bytes are equal, whatever the frames, their order, and where reads end
 
 test('a message in frames of the same length is read to its place at once, but for its beginning', async () => {
   const body = bodyOf(602_112, 9);
-  const sent: SentBody = { size: body.length, frames: [16_384], kind: 'grpc', ending: 'last', othersEvery: 1_000 };
-  const bytes = mixed([framesOf(1, body, sent)], [1]);
+  const bytes = mixed([framesOf(1, body, plainGrpc(body.length))], [1]);
   const played = await play(bytes, [bytes.length], true);
   expect(played.seen).toEqual([digestOf(body)]);
   expect(played.framedBytes).toBeGreaterThan(body.length - 100_000);
 });
 
+const plainGrpc = (size: number): SentBody => {
+  return { size, frames: [16_384], kind: 'grpc', ending: 'last', othersEvery: 1_000 };
+};
+
 test('frames that are not as expected are sorted once for a body, and leave nothing where they were read to', async () => {
-  const memories: Buffer[] = [];
-  const place: PlaceMessage = () => ({
-    headBytes: 16,
-    lend: (bytes) => {
-      const memory = Buffer.alloc(bytes, 0xee);
-      memories.push(memory);
-      return { bytes: memory, release: () => {} };
-    },
-  });
   const first = bodyOf(500_000, 3);
   const secret = Buffer.alloc(40_000, 's');
-  const made = (id: number, body: Buffer, frames: readonly number[]) =>
-    framesOf(id, body, { size: body.length, frames, kind: 'grpc', ending: 'last', othersEvery: 1_000 });
-  // Another stream begins within the body.
-  const frames = made(1, first, [16_384]);
-  const bytes = Buffer.concat([hello, ...frames.slice(0, 9), ...made(3, secret, [16_384])]);
-  const kernel = new PlayedSocket(bytes);
-  const bodies = new BodyPool({ framedReads: kernel, after: () => {} });
-  const worker = Object.assign(new WorkerLike(), { place });
-  const host = new MemoryHost(digestService(worker, worker.seen), {}, { bodies });
-  const connection = new Http2Connection(host, new MemoryTransport());
-  const transport: InputTransport = { connection, target: undefined, descriptor: 7 };
-  const input = new SharedInput(bodies);
-  input.attach(kernel.socket, () => {});
-  kernel.arrived = bytes.length;
-  while (!kernel.isDone) {
-    input.pass(transport, kernel.take(kernel.user));
-    const next = (kernel.socket as unknown as Record<symbol, () => Buffer | undefined>)[inside.next]?.();
-    if (next !== undefined) kernel.user = next;
-  }
-  expect(kernel.framedBytes).toBeGreaterThan(0);
-  expect(worker.seen).toEqual([digestOf(secret)]);
-  expect(memories.length).toBe(1);
-  expect(memories[0]?.includes('ssssssss')).toBe(false);
+  // Another stream begins within the body, and more of it follows.
+  const frames = framesOf(1, first, plainGrpc(first.length));
+  const others = framesOf(3, secret, plainGrpc(secret.length));
+  const bytes = Buffer.concat([hello, ...frames.slice(0, 9), ...others, ...frames.slice(9)]);
+  const played = new PlayedConnection(bytes, true);
+  played.arrive(bytes.length - 200_000);
+  while (played.kernel.waiting > 0) played.arrive(0);
+  expect(played.kernel.framedBytes).toBeGreaterThan(0);
+  expect(played.seen).toEqual([digestOf(secret)]);
+  expect(played.worker.memories.map((memory) => memory.includes('ssssssss'))).toEqual([false]);
+  while (!played.kernel.isDone) played.arrive(bytes.length);
+  expect(played.seen).toEqual([digestOf(secret), digestOf(first)]);
+  await played.end();
+});
+
+/** A body of which the socket reads the rest to its place. */
+function half(size: number): { played: PlayedConnection; body: Buffer } {
+  const body = bodyOf(size, 5);
+  const bytes = mixed([framesOf(1, body, plainGrpc(size))], [1]);
+  const played = new PlayedConnection(bytes, true);
+  played.arrive(Math.floor(size / 2));
+  while (played.kernel.waiting > 0) played.arrive(0);
+  expect([played.worker.lent, played.transport.target === undefined]).toEqual([1, false]);
+  return { played, body };
+}
+
+test('a body that takes too long is moved away from under the socket that reads its frames', async () => {
+  const { played, body } = half(600_000);
+  for (const sweep of played.sweeps.splice(0)) sweep();
+  expect(played.worker.lent).toBe(1);
+  for (const sweep of played.sweeps.splice(0)) sweep();
+  expect(played.worker.lent).toBe(0);
+  while (!played.kernel.isDone) played.arrive(30_000);
+  expect(played.seen).toEqual([digestOf(body)]);
+  expect(played.worker.memories[0]?.every((byte) => byte === poisonByte)).toBe(true);
+  await played.end();
+});
+
+test('a stream that ends within a frame does not pin the memory of a worker for what is left of the frame', async () => {
+  const { played } = half(600_000);
+  const stream = played.connection.receiver.streams.get(1);
+  if (stream === undefined) throw new Error('the stream is gone');
+  played.connection.resetStream(stream, 8, 'its time is over');
+  for (let round = 0; round < 2; round++) for (const sweep of played.sweeps.splice(0)) sweep();
+  expect(played.worker.lent).toBe(0);
+  while (!played.kernel.isDone) played.arrive(30_000);
+  expect(played.worker.memories[0]?.every((byte) => byte === poisonByte)).toBe(true);
+  expect(played.seen).toEqual([]);
+  await played.end();
 });
