@@ -23,6 +23,7 @@ import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
 import { idleMemoryScenario } from './scenarios/idle-memory.ts';
 import { idleStreamsScenario } from './scenarios/idle-streams.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
+import { largeTensorsScenario } from './scenarios/large-tensors.ts';
 import { loadLatencyScenario, overloadScenario } from './scenarios/load-latency.ts';
 import { manyModelsScenario } from './scenarios/many-models.ts';
 import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
@@ -42,6 +43,7 @@ const scenarios: readonly Scenario[] = [
   grpcInferScenario,
   clientUnaryScenario,
   grpc600kScenario,
+  largeTensorsScenario,
   grpcStreamScenario,
   streamsScenario,
   streamResumeGapsScenario,

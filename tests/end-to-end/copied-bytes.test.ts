@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { takeFramedReads } from '@millrace/shared-memory';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LargeBodyTarget, loadLargeBodies } from '../support/large-body-load.ts';
@@ -91,11 +92,12 @@ async function copiesWith(restShare: number): Promise<number> {
   return ((await copiedSoFar()) - before) / requests / bytes;
 }
 
-test('a tensor over gRPC is copied once, out of the frames that it comes in', async () => {
+test('a tensor over gRPC is read from the frames where the worker reads it, but for its beginning', async () => {
   const copies = await copiesWith(0);
-  expect(copies).toBeLessThan(1.05);
+  // Elsewhere bodies are copied out of their frames once.
+  expect(copies).toBeLessThan(takeFramedReads() === undefined ? 1.05 : 0.5);
   // The counter counts: without this, it could be broken.
-  expect(copies).toBeGreaterThan(0.9);
+  expect(copies).toBeGreaterThan(0.05);
 });
 
 test('a tensor over REST is read from the socket where the worker reads it, but for its beginning', async () => {

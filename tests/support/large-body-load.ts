@@ -1,6 +1,7 @@
 /**
  * Requests with large bodies of mixed sizes, over REST and gRPC at once, each with bytes of its own, to a model that answers
- * with what it was sent. Some callers die: within their body, or before they read the answer.
+ * with what it was sent. Some callers die: within their body, before they read the answer, or within it. Over gRPC some of them
+ * take their connection with them, and some only reset their stream.
  */
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -17,7 +18,8 @@ export interface LargeBodyTarget {
 export interface LargeBodyOptions {
   readonly seed: number;
   readonly requests: number;
-  readonly sizes: readonly number[];
+  /** One of these, or any size from the least to the most. */
+  readonly sizes: readonly number[] | { readonly least: number; readonly most: number };
   /** Requests at a time. */
   readonly callers: number;
   /** One of so many callers dies; Infinity: none. */
@@ -33,8 +35,13 @@ export interface LargeBodyReport {
   readonly wrong: string[];
 }
 
-/** How far a caller that dies gets: a share of its body, or all of it without reading the answer. */
-type Death = number | 'unread';
+/** How far a caller that dies gets: a share of its body, or all of it without reading the answer, or the beginning of that. */
+type Death = number | 'unread' | 'within answer';
+
+function deathFrom(random: () => number): Death {
+  const kind = random();
+  return kind < 0.2 ? 'unread' : kind < 0.4 ? 'within answer' : random();
+}
 
 const cancelCode = 8;
 
@@ -69,15 +76,16 @@ export async function loadLargeBodies(target: LargeBodyTarget, options: LargeBod
     let session: ClientHttp2Session | undefined;
     while (next < options.requests) {
       const number = next++;
-      const size = options.sizes[Math.floor(random() * options.sizes.length)] as number;
+      const size = sizeFrom(options.sizes, random());
       const isDying = random() * options.dyingOneOf < 1;
-      const death: Death | undefined = isDying ? (random() < 0.2 ? 'unread' : random()) : undefined;
+      const death = isDying ? deathFrom(random) : undefined;
       const content = contentOf(size, options.seed * 1_000_003 + number);
       let answer: Buffer | string;
       if (random() < (options.restShare ?? 0.5)) answer = await overRest(target, agent, content, death);
       else {
         if (session === undefined || session.closed || session.destroyed) session = await openSession(target);
         answer = await overGrpc(target, session, content, death);
+        if (isDying && random() < 0.5) session.destroy();
       }
       if (isDying) report.died++;
       else if (typeof answer === 'string') report.wrong.push(`request ${number} of ${size} bytes: ${answer}`);
@@ -89,6 +97,11 @@ export async function loadLargeBodies(target: LargeBodyTarget, options: LargeBod
   await Promise.all(Array.from({ length: options.callers }, caller));
   agent.destroy();
   return report;
+}
+
+function sizeFrom(sizes: LargeBodyOptions['sizes'], share: number): number {
+  if ('least' in sizes) return sizes.least + Math.floor(share * (sizes.most - sizes.least + 1));
+  return sizes[Math.floor(share * sizes.length)] as number;
 }
 
 async function openSession({ grpcUrl }: LargeBodyTarget): Promise<ClientHttp2Session> {
@@ -122,6 +135,7 @@ async function overRest(
     call.on('error', () => {});
     const sent = typeof death === 'number' ? Math.floor(death * body.length) : body.length;
     await new Promise<void>((resolve) => call.write(body.subarray(0, sent), () => resolve()));
+    if (death === 'within answer') await firstOf(once(call, 'response').then(([response]) => once(response, 'data')));
     call.destroy();
     return 'died';
   }
@@ -134,6 +148,11 @@ async function overRest(
   } catch (error) {
     return String(error);
   }
+}
+
+/** Whether it comes or fails: the caller dies either way. */
+async function firstOf(arrival: Promise<unknown>): Promise<void> {
+  await arrival.catch(() => {});
 }
 
 async function overGrpc(
@@ -150,6 +169,10 @@ async function overGrpc(
     stream.on('error', () => {});
     const sent = typeof death === 'number' ? Math.floor(death * body.length) : body.length;
     await new Promise<void>((resolve) => stream.write(body.subarray(0, sent), () => resolve()));
+    if (death === 'within answer') {
+      stream.end();
+      await firstOf(once(stream, 'data'));
+    }
     stream.close(cancelCode);
     return 'died';
   }

@@ -55,6 +55,7 @@ export const cells: readonly Cell[] = [
   restCell('image-600k', image, 8),
   grpcCell('grpc-image-600k', image, 8, 1),
   restCell('one-caller-image', image, 1),
+  grpcCell('one-caller-grpc-image', image, 1, 1),
   grpcCell('one-caller', mlp, 1, 1),
   restCell('one-caller-rest', mlp, 1),
   { ...grpcCell('one-caller-two-cores', mlp, 1, 1), cores: '0,1' },

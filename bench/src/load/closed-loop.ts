@@ -1,6 +1,6 @@
 /** Connections to one server that repeat one request: every answer is followed by the next request until the slice is over. */
 import type { Socket } from 'node:net';
-import { median } from '../statistics.ts';
+import { median, quantile } from '../statistics.ts';
 
 export interface SliceCounts {
   readonly answered: number;
@@ -9,6 +9,8 @@ export interface SliceCounts {
   readonly seconds: number;
   /** Median time from a request to its answer; only where one request was in flight at a time. */
   readonly p50Ms?: number;
+  /** The same of the slowest in a hundred. */
+  readonly p99Ms?: number;
 }
 
 /** A protocol sends in `sendFirst`, reports each request and answer, and sends again while `onAnswer` says so. */
@@ -63,7 +65,8 @@ export abstract class ClosedLoop {
 
   #counts(seconds: number): SliceCounts {
     const counts = { answered: this.#answered, wrong: this.#wrong, seconds };
-    return this.#isAlone ? { ...counts, p50Ms: median(this.#latenciesMs) } : counts;
+    if (!this.#isAlone) return counts;
+    return { ...counts, p50Ms: median(this.#latenciesMs), p99Ms: quantile(this.#latenciesMs, 0.99) };
   }
 
   /** A connection that ends fails this slice, or the next one. */

@@ -2,6 +2,7 @@
  * Splits what arrives into frames without copying. A DATA frame's payload is passed on as it arrives, never collected;
  * any other frame is passed on whole, as a view of its chunk, and copied only when it spans two chunks.
  */
+import assert from 'node:assert/strict';
 import { frameFlag, frameType, http2FrameHeaderBytes, readUint32BigEndian } from './frames.ts';
 
 export interface FrameSink {
@@ -48,6 +49,25 @@ export class Http2FrameReader {
   /** Whether a frame has begun and not ended. */
   get isInFrame(): boolean {
     return this.#left >= 0 || this.#headerHave > 0;
+  }
+
+  /** How much of the data of the current DATA frame is to come; 0 also while that is not known, or where it is skipped. */
+  get dataLeftBytes(): number {
+    return this.#left < 0 || !this.#isData || this.#isSkipped || this.#isPadLengthDue ? 0 : this.#left - this.#padding;
+  }
+
+  /** Whether padding follows the data of the current DATA frame. */
+  get isPadded(): boolean {
+    return this.#padding > 0;
+  }
+
+  /** So many bytes of the data that is to come have been received elsewhere. */
+  skipData(bytes: number): void {
+    assert(bytes <= this.dataLeftBytes, 'more data was received than its frame has');
+    this.#left -= bytes;
+    if (this.#left > 0) return;
+    this.#left = -1;
+    this.#sink.onDataEnd();
   }
 
   /** Returns where it stopped: at the end, or between two frames where the sink's turn is over. */

@@ -31,6 +31,7 @@ import {
   statisticsFrom,
   systemClock,
 } from '@millrace/router/internal';
+import { takeFramedReads } from '@millrace/shared-memory';
 import type { Assembly } from './assemble.ts';
 import type { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
@@ -73,7 +74,11 @@ export async function compose(components: Components, parts: ComposeParts): Prom
   const { config, logger, supervision, metrics, observer, watch, assembly } = parts;
   startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
-  const bodies = new BodyPool({ freeBytesMax: config.memory.freeBytesMax, isPoisoned: config.memory.poison });
+  const bodies = new BodyPool({
+    freeBytesMax: config.memory.freeBytesMax,
+    isPoisoned: config.memory.poison,
+    framedReads: takeFramedReads(),
+  });
   startMemoryMetrics(metrics, memory, bodies);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);

@@ -2,6 +2,7 @@ export * from './arena.ts';
 export { confineChild, refuseNewPrivileges, setNativeEnvironment } from './confine-process.ts';
 export { DirectSocket, receiveBytesMax, takeDirectSocket } from './direct-socket.ts';
 export { type FileLock, type LockOutcome, lockInherited, takeFileLock } from './file-lock.ts';
+export { FramedReads, takeFramedReads } from './framed-reads.ts';
 export { blockAlignmentBytes } from './free-list.ts';
 export { heapBytes } from './heap-bytes.ts';
 export { inFrameBytesMax } from './in-frame.ts';

@@ -16,6 +16,13 @@ export interface SystemCalls {
   makeWaiting(descriptor: number, milliseconds: number): void;
   /** As `receive`, but waits for something to receive. */
   receiveWaiting(descriptor: number, into: Uint8Array): number | undefined;
+  /** The address of memory that the garbage collector does not move. */
+  addressOf(bytes: Uint8Array): bigint;
+  /**
+   * Reads into the pieces of an array of `struct iovec`. The number of bytes, 0 when there are none now; of the end or a failure
+   * of a socket only its next reader learns.
+   */
+  readVector(descriptor: number, vector: Uint32Array, pieces: number): number;
   /** Waits until all is written. */
   send(descriptor: number, bytes: Uint8Array): void;
   /** Has the kernel kill this process when the thread that started it ends. */
@@ -80,6 +87,7 @@ function loadSystemCalls(): SystemCalls {
   const munmap = library.func('int munmap(void *at, size_t bytes)');
   const recv = library.func('int64_t recv(int descriptor, void *into, size_t bytes, int flags)');
   const send = library.func('int64_t send(int descriptor, const void *from, size_t bytes, int flags)');
+  const readv = library.func('int64_t readv(int descriptor, void *vector, int pieces)');
   const poll = library.func('int poll(void *descriptors, unsigned long count, int milliseconds)');
   const prctl = library.func('int prctl(int option, ...)');
   const flock = library.func('int flock(int descriptor, int operation)');
@@ -129,6 +137,8 @@ function loadSystemCalls(): SystemCalls {
       must(setsockopt(descriptor, socketLevel, receiveTimeout, limit, limit.byteLength), 'setsockopt(SO_RCVTIMEO)');
     },
     receiveWaiting: (descriptor, into) => received(descriptor, into, 0),
+    addressOf: (bytes) => koffi.address(bytes),
+    readVector: (descriptor, vector, pieces) => Math.max(0, Number(readv(descriptor, vector, pieces))),
     send(descriptor, bytes) {
       let sent = 0;
       while (sent < bytes.length) {

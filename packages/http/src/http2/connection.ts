@@ -20,6 +20,7 @@ import {
   streamIdMax,
 } from '@millrace/http2';
 import type { Peer } from '../exchange.ts';
+import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
@@ -32,6 +33,7 @@ import type { RequestHead } from '../wire/wire-exchange.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { ConnectionTimes } from './connection-times.ts';
 import { ControlReceiver } from './control-receiver.ts';
+import { type FramedReader, readFrames } from './framed-input.ts';
 import { isCreditDue, RequestReceiver } from './request-receiver.ts';
 import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
@@ -47,7 +49,7 @@ const answersPerFlush = 16;
 const keepAliveMark = Buffer.from('millkeep', 'latin1');
 const drainMark = Buffer.from('milldrai', 'latin1');
 
-export class Http2Connection implements Connection, FrameSink, YieldingConnection {
+export class Http2Connection implements Connection, FrameSink, FramedReader, YieldingConnection {
   readonly host: ConnectionHost;
   readonly transport: Transport;
   readonly sender: Http2Sender;
@@ -144,10 +146,70 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.isInputLent = false;
   }
 
-  #read(bytes: Buffer, from: number): void {
+  readTarget(): ReadTarget | undefined {
+    const leftBytes = this.#reader.dataLeftBytes;
+    if (leftBytes === 0 || this.isStopped || this.isYielding || this.isInputHeld) return undefined;
+    return this.receiver.readTarget(leftBytes, this.#reader.isPadded);
+  }
+
+  receiveInto(target: ReadTarget, count: number): void {
+    this.#receiveTarget(target, count, undefined);
+  }
+
+  receiveFrames(target: ReadTarget, heads: Buffer, count: number): void {
+    this.#receiveTarget(target, count, heads);
+  }
+
+  #receiveTarget(target: ReadTarget, count: number, heads: Buffer | undefined): void {
+    if (this.isStopped) {
+      this.#late.skip(count, this.transport);
+      return;
+    }
+    this.times.onReceived();
+    this.#beginReading();
+    let rest: Buffer | undefined;
+    if (heads === undefined) this.readWritten(target, count);
+    else {
+      this.isInputLent = true;
+      rest = readFrames(this, target, heads, count);
+      this.isInputLent = false;
+    }
+    this.#isReceiving = false;
+    if (rest === undefined) this.flush();
+    else {
+      this.receiver.noteOddFrames();
+      this.receive(rest);
+    }
+  }
+
+  get dataLeftBytes(): number {
+    return this.#reader.dataLeftBytes;
+  }
+
+  offsetIn(lent: LentBody): number {
+    return this.receiver.offsetIn(lent);
+  }
+
+  readWritten({ lent }: ReadTarget, bytes: number): void {
+    // The connection may have failed between two frames.
+    if (this.isStopped) return;
+    this.receiver.dataWritten(bytes, lent);
+    if (!this.isStopped) this.#reader.skipData(bytes);
+  }
+
+  readHead(head: Buffer): boolean {
+    this.#reader.read(head, 0);
+    return !this.isStopped;
+  }
+
+  #beginReading(): void {
     this.#isReceiving = true;
     this.#framesOfChunk = 0;
     this.#requestsOfTurn = 0;
+  }
+
+  #read(bytes: Buffer, from: number): void {
+    this.#beginReading();
     const stoppedAt = this.#reader.read(bytes, from);
     this.#isReceiving = false;
     this.flush();

@@ -13,10 +13,12 @@ import {
   readUint32BigEndian,
   streamIdMax,
 } from '@millrace/http2';
-import { keptCopyOf } from '../wire/byte-gatherer.ts';
+import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
+import { keptCopyOf, targetBytesMin } from '../wire/byte-gatherer.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import type { Http2Connection } from './connection.ts';
+import { expectedFrameBytesMin, expectingFrames } from './framed-input.ts';
 import { areTrailers, requestHeadFrom } from './request-head.ts';
 import { Http2Stream } from './stream.ts';
 
@@ -276,6 +278,42 @@ export class RequestReceiver {
     if (stream === undefined) return;
     if (stream.isClosed) this.#connection.creditConnection(piece.length);
     else stream.acceptData(piece, this.#connection.isInputLent);
+  }
+
+  /** Where data that is to come may be written: so many bytes of the current frame, which has no padding if more frames are expected. */
+  readTarget(leftBytes: number, isPadded: boolean): ReadTarget | undefined {
+    const stream = this.#dataStream;
+    if (stream === undefined || stream.isClosed || stream.isSettled) return undefined;
+    const { lengthBytes = Number.POSITIVE_INFINITY, bodyBytes } = stream;
+    const target = stream.readTarget(leftBytes + lengthBytes - bodyBytes);
+    if (target === undefined || target.bytes.length <= leftBytes) return target;
+    const { bytes, lent } = target;
+    if (this.#areFramesExpected(stream, isPadded)) return expectingFrames(target, leftBytes, this.#dataLength);
+    return leftBytes < targetBytesMin ? undefined : { bytes: bytes.subarray(0, leftBytes), lent };
+  }
+
+  /** Other streams of the connection would come between, and the memory may be a worker's that is not theirs. */
+  #areFramesExpected(stream: Http2Stream, isPadded: boolean): boolean {
+    if (this.#connection.host.bodies.framedReads === undefined || this.streams.size > 1) return false;
+    return !isPadded && !stream.hasOddFrames && this.#dataLength >= expectedFrameBytesMin;
+  }
+
+  /** Where in this memory data of the current frame is to be written; -1: elsewhere. */
+  offsetIn(lent: LentBody): number {
+    const stream = this.#dataStream;
+    return stream === undefined || stream.isClosed || stream.isSettled ? -1 : stream.offsetIn(lent);
+  }
+
+  /** Data of the current frame was written to memory of its stream. */
+  dataWritten(bytes: number, lent: LentBody): void {
+    const stream = this.#dataStream;
+    if (stream === undefined || stream.isClosed) this.#connection.creditConnection(bytes);
+    else stream.acceptWritten(bytes, lent);
+  }
+
+  /** Frames of the body in progress were not as expected: no more are. */
+  noteOddFrames(): void {
+    for (const stream of this.streams.values()) stream.hasOddFrames = true;
   }
 
   /** The DATA frame is complete. True when it brought nothing at all. */

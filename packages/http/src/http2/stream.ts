@@ -42,6 +42,8 @@ export class Http2Stream extends WireExchange {
   /** END_STREAM has been sent, or the stream was reset. */
   isLocalEnded: boolean = false;
   isClosed: boolean = false;
+  /** Frames of its body were not as long as expected. */
+  hasOddFrames: boolean = false;
   #isContinueDue: boolean;
 
   constructor(
@@ -61,6 +63,10 @@ export class Http2Stream extends WireExchange {
     this.bornMs = nowMs;
     this.rateCheckedMs = nowMs;
     this.paceMs = nowMs;
+  }
+
+  override onBodyMoved(): void {
+    this.connection.transport.retarget?.();
   }
 
   override inform(status: number, headers: HeaderList): void {

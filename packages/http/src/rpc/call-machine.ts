@@ -4,7 +4,7 @@
  */
 import type { Compression } from '../answer-packing.ts';
 import { MemoryRefused } from '../exchange.ts';
-import type { LentBody } from '../wire/body-pool.ts';
+import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 import { type BodyLender, keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import {
@@ -162,6 +162,21 @@ export class CallMachine
     }
     reader.pushLent(piece);
     if (this.#requests !== undefined) this.exchange.isBodyDue = reader.isMidMessage;
+  }
+
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    return this.reader?.readTarget?.(bytesMax);
+  }
+
+  offsetIn(lent: LentBody): number {
+    return this.reader?.offsetIn?.(lent) ?? -1;
+  }
+
+  takeWritten(bytes: number, lent: LentBody): boolean {
+    const { reader } = this;
+    if (reader?.takeWritten?.(bytes, lent) !== true) return false;
+    if (this.#requests !== undefined) this.exchange.isBodyDue = reader.isMidMessage;
+    return true;
   }
 
   onEnd(): void {

@@ -1,5 +1,5 @@
 /** The framing that gRPC, gRPC-Web and Connect streams share: a flags byte, a 32-bit length, the message. */
-import { type LentBody, lentBytesMin } from '../wire/body-pool.ts';
+import { type LentBody, lentBytesMin, type ReadTarget } from '../wire/body-pool.ts';
 import { type BodyLender, ByteGatherer, keptCopyOf, unpinned } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
@@ -46,6 +46,12 @@ export interface MessageReader {
   push(piece: Uint8Array): void;
   /** The piece is valid until this returns. A reader without this method gets a copy by `push`. */
   pushLent?(piece: Uint8Array): void;
+  /** Where at most `bytesMax` of the next bytes may be written; undefined: nowhere. */
+  readTarget?(bytesMax: number): ReadTarget | undefined;
+  /** Where in this memory the next bytes go; -1: they do not. */
+  offsetIn?(lent: LentBody): number;
+  /** So many bytes were written to the target in this memory. False: it is no longer a message's. */
+  takeWritten?(bytes: number, lent: LentBody): boolean;
   /** The body is complete. */
   end(): void;
   /** Delivers nothing more until `release`; what arrives meanwhile is buffered. */
@@ -122,6 +128,24 @@ export class EnvelopeReader implements MessageReader {
     }
   }
 
+  readTarget(bytesMax: number): ReadTarget | undefined {
+    const message = this.#message;
+    if (message === undefined || this.#isHeld) return undefined;
+    return message.readTarget(Math.min(bytesMax, this.#length - message.bytes));
+  }
+
+  offsetIn(lent: LentBody): number {
+    return this.#message === undefined || this.#isHeld ? -1 : this.#message.offsetIn(lent);
+  }
+
+  takeWritten(bytes: number, lent: LentBody): boolean {
+    const message = this.#message;
+    if (message === undefined || message.offsetIn(lent) < 0) return false;
+    message.skipWritten(bytes);
+    if (!this.#isHeld) this.#deliverIfWhole(message);
+    return true;
+  }
+
   end(): void {
     this.#isEnded = true;
     if (this.#isHeld || this.#isBroken) return;
@@ -142,6 +166,7 @@ export class EnvelopeReader implements MessageReader {
     // The sink may hold and release while it is given a message: the rest follows when that returns.
     if (this.#isReleasing) return;
     this.#isReleasing = true;
+    if (this.#message !== undefined) this.#deliverIfWhole(this.#message);
     const kept = this.#kept;
     this.#kept = undefined;
     if (kept !== undefined) for (const piece of kept) this.push(piece);
@@ -220,13 +245,16 @@ export class EnvelopeReader implements MessageReader {
     const part = taken === piece.length ? piece : piece.subarray(from, from + taken);
     if (isLent) message.pushLent(part);
     else message.push(part);
-    if (message.bytes === this.#length) {
-      while (!message.settle());
-      this.#message = undefined;
-      const { bytes, lent, tail } = message.takeGathered();
-      this.#deliver(bytes, lent, tail);
-    }
+    this.#deliverIfWhole(message);
     return from + taken;
+  }
+
+  #deliverIfWhole(message: ByteGatherer): void {
+    if (message.bytes < this.#length) return;
+    while (!message.settle());
+    this.#message = undefined;
+    const { bytes, lent, tail } = message.takeGathered();
+    this.#deliver(bytes, lent, tail);
   }
 
   #deliver(message: Uint8Array, lent: LentBody | undefined, tail?: Uint8Array): void {

@@ -25,6 +25,8 @@ export interface BodyPoolOptions {
   readonly freeBytesMax?: number | undefined;
   /** Overwrites memory when it is given back, and checks that nobody wrote to it when it is lent again: for tests. */
   readonly isPoisoned?: boolean | undefined;
+  /** If left out, bodies are copied out of the frames they come in. */
+  readonly framedReads?: FramedSocketReads | undefined;
   /** Calls back once after a time, without keeping the process alive. */
   readonly after?: ((ms: number, callback: () => void) => void) | undefined;
 }
@@ -62,6 +64,32 @@ export class LentBody {
 export interface ReadTarget {
   readonly bytes: Buffer;
   readonly lent: LentBody;
+  /** The bytes come in frames: if these are as expected, all of them can be read at once. Undefined: nothing lies between them. */
+  readonly frames?: ExpectedFrames | undefined;
+}
+
+/** How long frames are expected to be: that of which the next bytes are, from these on, and those behind it, without their heads. */
+export interface ExpectedFrames {
+  readonly firstBytes: number;
+  readonly nextBytes: number;
+  /** Of the head of each frame. */
+  readonly headBytes: number;
+}
+
+/** Reads a socket so that the contents of frames lie side by side, and their heads elsewhere. */
+export interface FramedSocketReads {
+  /**
+   * Reads what is there now, at most until `into` is full. After the first `firstBytes` of it, and after each `nextBytes` more,
+   * `headBytes` go to `heads` instead. Returns the number of bytes, heads included; 0: none are there, or the socket has ended.
+   */
+  read(
+    descriptor: number,
+    into: Uint8Array,
+    firstBytes: number,
+    nextBytes: number,
+    heads: Uint8Array,
+    headBytes: number,
+  ): number;
 }
 
 /** Free buffers of one size. */
@@ -73,6 +101,7 @@ interface SizeClass {
 
 export class BodyPool {
   readonly isPoisoned: boolean;
+  readonly framedReads: FramedSocketReads | undefined;
   /** Bodies that arrive in memory of somebody else. */
   readonly arriving: ArrivingBodies;
   /** Bytes of such memory that bodies have now. */
@@ -85,7 +114,9 @@ export class BodyPool {
   #freeBytes = 0;
   #lentBytes = 0;
 
-  constructor({ freeBytesMax, isPoisoned = false, after = laterUnreferenced }: BodyPoolOptions = {}) {
+  constructor(options: BodyPoolOptions = {}) {
+    const { freeBytesMax, isPoisoned = false, framedReads, after = laterUnreferenced } = options;
+    this.framedReads = framedReads;
     this.#freeBytesMax = freeBytesMax ?? freeBytesMaxDefault;
     this.isPoisoned = isPoisoned;
     this.#after = after;

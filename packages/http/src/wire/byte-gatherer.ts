@@ -22,7 +22,7 @@ const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
 
 /** For fewer bytes a read of their own costs more than their copy. */
-const targetBytesMin = 16 * 1024;
+export const targetBytesMin: number = 16 * 1024;
 /** The kernel copies what it has in one go: other connections wait meanwhile. */
 const targetBytesMax = 1024 * 1024;
 
@@ -120,9 +120,10 @@ export class ByteGatherer {
     return end - begin < targetBytesMin ? undefined : { bytes: lent.bytes.subarray(begin, end), lent };
   }
 
-  /** Whether the body is gathered in this memory. */
-  isIn(lent: LentBody): boolean {
-    return this.#lent === lent || this.#placed?.lent === lent;
+  /** Where in this memory the next bytes go; -1: the body is not gathered there. */
+  offsetIn(lent: LentBody): number {
+    if (this.#placed?.lent === lent) return this.bytes - this.#placed.head.length;
+    return this.#lent === lent ? this.bytes : -1;
   }
 
   /** So many bytes were written to the target. Their memory is counted already. */
@@ -228,7 +229,11 @@ export class ByteGatherer {
   #moveAway(): number {
     const placed = this.#placed;
     const lender = this.#lender;
-    if (placed === undefined || lender === undefined) return 0;
+    if (placed === undefined || lender === undefined) {
+      // Nobody gathers it any more, but a socket may still hold its memory for what is left of it.
+      lender?.onBodyMoved();
+      return 0;
+    }
     const { head, lent } = placed;
     const length = head.length + lent.bytes.length;
     const arrived = lent.bytes.subarray(0, this.bytes - head.length);

@@ -110,12 +110,17 @@ export class SeamBody implements RequestBody {
   }
 
   readTarget(bytesMax: number): ReadTarget | undefined {
-    return this.#gathered?.readTarget(bytesMax);
+    // What is written is not checked against the limit of the body, only the length that it declares.
+    return this.lengthBytes === undefined ? undefined : this.#gathered?.readTarget(bytesMax);
+  }
+
+  offsetIn(lent: LentBody): number {
+    return this.#gathered?.offsetIn(lent) ?? -1;
   }
 
   takeWritten(bytes: number, lent: LentBody): boolean {
     const gathered = this.#gathered;
-    if (gathered === undefined || !gathered.isIn(lent)) return false;
+    if (gathered === undefined || gathered.offsetIn(lent) < 0) return false;
     gathered.skipWritten(bytes);
     return true;
   }

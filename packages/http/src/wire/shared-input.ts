@@ -3,7 +3,7 @@
  * large bodies every few dozen requests; a read that goes into memory of the program's own makes none.
  */
 import type { Socket } from 'node:net';
-import { type BodyPool, poisonByte, type ReadTarget } from './body-pool.ts';
+import { type BodyPool, type FramedSocketReads, poisonByte, type ReadTarget } from './body-pool.ts';
 import { keptCopyOf } from './byte-gatherer.ts';
 import type { Connection } from './transport.ts';
 
@@ -11,6 +11,11 @@ import type { Connection } from './transport.ts';
 const inputBytes = 64 * 1024;
 /** Up to this size what was read is copied, and the connection may keep views of it: that is cheaper for small requests. */
 const copiedBytesMax = 4 * 1024;
+
+/** Heads of frames that are read at once: far more than there are in a read of frames. */
+const headsBytes = 1024;
+/** Reads of frames in a row, before others get their turn. */
+const framedReadsMax = 4;
 
 /** What `onread` sets on a socket that a program connects; a server's sockets have it only inside. */
 interface UserBuffer {
@@ -25,6 +30,8 @@ export interface InputTransport {
   readonly connection: Connection;
   /** Where the next read of the socket goes instead of the shared memory; held until then. */
   target: ReadTarget | undefined;
+  /** Of the socket; undefined: it is closed, or not known. */
+  readonly descriptor: number | undefined;
 }
 
 interface SocketInside {
@@ -52,9 +59,12 @@ export class SharedInput {
   };
   #userBuffer: UserBuffer | undefined = undefined;
   readonly #isPoisoned: boolean;
+  readonly #framedReads: FramedSocketReads | undefined;
+  readonly #heads: Buffer = Buffer.allocUnsafeSlow(headsBytes);
 
-  constructor({ isPoisoned }: Pick<BodyPool, 'isPoisoned'>) {
+  constructor({ isPoisoned, framedReads }: Pick<BodyPool, 'isPoisoned' | 'framedReads'>) {
     this.#isPoisoned = isPoisoned;
+    this.#framedReads = framedReads;
   }
 
   /** From now on reads of the socket call `onRead`, which has to `pass` them on. False: it cannot be read this way. */
@@ -76,12 +86,33 @@ export class SharedInput {
     const { connection, target } = transport;
     if (target === undefined) this.#passShared(connection, count);
     else connection.receiveInto?.(target, count);
-    const next = transport.connection.readTarget?.();
+    const next = this.#readFrames(transport, transport.connection.readTarget?.());
     if (target === undefined && next === undefined) return;
     next?.lent.hold();
     transport.target = next;
     target?.lent.release();
-    this.#next = next?.bytes ?? this.#bytes;
+    this.#next = next === undefined ? this.#bytes : bytesOfNextRead(next);
+  }
+
+  /** Reads on at once where frames are expected; returns where the next read of the socket goes. */
+  #readFrames(transport: InputTransport, first: ReadTarget | undefined): ReadTarget | undefined {
+    const framedReads = this.#framedReads;
+    let target = first;
+    for (let reads = 0; reads < framedReadsMax; reads++) {
+      const { descriptor } = transport;
+      if (target?.frames === undefined || framedReads === undefined || descriptor === undefined) return target;
+      const { bytes, lent, frames } = target;
+      const { firstBytes, nextBytes, headBytes } = frames;
+      // Whatever the connection does with these bytes, their memory is not freed before it has.
+      lent.hold();
+      const count = framedReads.read(descriptor, bytes, firstBytes, nextBytes, this.#heads, headBytes);
+      if (count > 0) transport.connection.receiveFrames?.(target, this.#heads, count);
+      if (count > 0) target = transport.connection.readTarget?.();
+      lent.release();
+      // The kernel had no more.
+      if (count < bytes.length) return target;
+    }
+    return target;
   }
 
   /** As `pass`, for a read that its stream does not know of. Returns the memory of the next one if that is another. */
@@ -102,7 +133,7 @@ export class SharedInput {
     // A socket without a handle is closed, which releases its target.
     if (target === undefined || this.#userBuffer === undefined || typeof handle?.useUserBuffer !== 'function') return;
     const next = connection.readTarget?.();
-    const bytes = next?.bytes ?? this.#bytes;
+    const bytes = next === undefined ? this.#bytes : bytesOfNextRead(next);
     next?.lent.hold();
     transport.target = next;
     inside[this.#userBuffer.buffer] = bytes;
@@ -127,4 +158,9 @@ export class SharedInput {
     else connection.receiveLent(bytes);
     if (this.#isPoisoned) bytes.fill(poisonByte);
   }
+}
+
+/** Node reads into one piece of memory: of frames, into the first. */
+function bytesOfNextRead({ bytes, frames }: ReadTarget): Buffer {
+  return frames === undefined ? bytes : bytes.subarray(0, frames.firstBytes);
 }

@@ -16,6 +16,7 @@ interface WiredSocket extends Socket {
 
 /** What a socket does not expose. Where a version of Node keeps it elsewhere, only whole writes are seen. */
 interface SocketInside {
+  readonly _handle?: { readonly fd?: number } | null;
   readonly _writableState?: { readonly writelen?: number };
 }
 
@@ -77,6 +78,11 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
 
   get owner(): string {
     return this.#peer.owner;
+  }
+
+  get descriptor(): number | undefined {
+    const descriptor = (this.socket as unknown as SocketInside)._handle?.fd;
+    return descriptor === undefined || descriptor < 0 ? undefined : descriptor;
   }
 
   get peer(): Peer {

@@ -39,6 +39,11 @@ export interface Connection {
   readTarget?(): ReadTarget | undefined;
   /** So many bytes were read to the target. */
   receiveInto?(target: ReadTarget, count: number): void;
+  /**
+   * So many bytes were read as its frames were expected: their contents are in the target, and their heads, which are valid
+   * until this returns, side by side. What is not as expected is taken out of the target, which keeps none of it.
+   */
+  receiveFrames?(target: ReadTarget, heads: Buffer, count: number): void;
   /** The peer sends no more. */
   receiveEnd(): void;
   /** Everything handed over has been sent: there is room. */

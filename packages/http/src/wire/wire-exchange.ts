@@ -24,6 +24,8 @@ export interface ExchangeListener {
   onLentData?(piece: Uint8Array): void;
   /** Where at most `bytesMax` of the next bytes may be written. Undefined: they come by `onData` or `onLentData`. */
   readTarget?(bytesMax: number): ReadTarget | undefined;
+  /** Where in this memory the next bytes go; -1: they do not. */
+  offsetIn?(lent: LentBody): number;
   /** So many bytes were written to the target in this memory. False: it is no longer the body's. */
   takeWritten?(bytes: number, lent: LentBody): boolean;
   /** The body is complete, and so are the trailers. */
@@ -260,6 +262,12 @@ export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLen
   readTarget(bytesMax: number): ReadTarget | undefined {
     if (!this.#isFlowing || this.isStarved || this.queuedBytes > 0 || this.#lentRoomBytes === 0) return undefined;
     return this.listener?.readTarget?.(Math.min(bytesMax, this.#lentRoomBytes));
+  }
+
+  /** For the connection: where in this memory, of a target, the next bytes of the body go; -1: they do not. */
+  offsetIn(lent: LentBody): number {
+    const isTaken = this.#isFlowing && !this.isStarved && this.queuedBytes === 0;
+    return isTaken ? (this.listener?.offsetIn?.(lent) ?? -1) : -1;
   }
 
   /** For the connection: so many bytes were written to the target. */
