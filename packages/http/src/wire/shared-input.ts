@@ -62,7 +62,7 @@ export class SharedInput {
   readonly #framedReads: FramedSocketReads | undefined;
   readonly #heads: Buffer = Buffer.allocUnsafeSlow(headsBytes);
 
-  constructor({ isPoisoned, framedReads }: Pick<BodyPool, 'isPoisoned' | 'framedReads'>) {
+  constructor({ isPoisoned, framedReads }: Pick<BodyPool, 'isPoisoned'> & Partial<Pick<BodyPool, 'framedReads'>>) {
     this.#isPoisoned = isPoisoned;
     this.#framedReads = framedReads;
   }
