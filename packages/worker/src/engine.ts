@@ -110,7 +110,7 @@ export interface PulledRun {
 export interface Session {
   /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable, unless it is `ProcessSpoiled`. */
   run(request: RunRequest): Promise<RunResult>;
-  /** The same without a promise, where nothing has to be waited for. Throws what `run` rejects with. */
+  /** The same at once, for a process that does nothing else. Throws what `run` rejects with. */
   runNow?(request: RunRequest): RunResult;
   /** For models whose `LoadSpec.isDecoupled` is set, instead of `run`. */
   begin?(request: SteppedRunRequest): SteppedRun;

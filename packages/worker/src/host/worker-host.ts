@@ -230,7 +230,8 @@ export class WorkerHost {
   #begin(message: DispatchMessage, isCancelled: boolean, granted: number): Promise<void> | undefined {
     const loaded = this.#sessions.get(message.model);
     if (loaded?.isConcurrent === true && !isCancelled) this.#runBeside(message, granted);
-    else if (loaded?.session.runNow === undefined || isCancelled) return this.#run(message, isCancelled);
+    else if (loaded?.session.runNow === undefined || isCancelled || this.#options.isOwnProcess !== true)
+      return this.#run(message, isCancelled);
     else this.#runNow(message, loaded.session as Required<Pick<Session, 'runNow'>>);
     return undefined;
   }

@@ -39,8 +39,17 @@ export class NativeSession implements Session {
     this.#kept = spec.inputs.map((input) => new KeptInput(graph, elementNumberFor(input)));
   }
 
-  async run(request: RunRequest): Promise<RunResult> {
-    return this.runNow(request);
+  /** After a turn of the event loop: a process that does other things as well is not kept from them by one run after the other. */
+  run(request: RunRequest): Promise<RunResult> {
+    return new Promise((resolve, reject) => {
+      setImmediate(() => {
+        try {
+          resolve(this.runNow(request));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
   }
 
   runNow(request: RunRequest): RunResult {
