@@ -1,5 +1,12 @@
-import { datatypes, elementCount, InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
-import { inPlaceBytesMin, type RunRequest } from '../engine.ts';
+import {
+  callerShapeFrom,
+  datatypes,
+  elementCount,
+  InferenceError,
+  type LoadSpec,
+  type TensorSpec,
+} from '@millrace/protocol';
+import { inPlaceBytesMin, type RunRequest, type RunResult } from '../engine.ts';
 import { canBeWrittenInPlace } from './onnx-tensor.ts';
 
 /** The expected shapes of the outputs before the run, as the engine has them. */
@@ -89,6 +96,21 @@ export class ExpectedOutputs {
       else if (shape[0] !== rows) return -1;
     }
     return rows;
+  }
+
+  /** The answer with outputs of these shapes of the engine, each in its part of the memory. */
+  resultFrom(
+    outputs: readonly number[],
+    shapes: readonly (readonly number[])[],
+    parts: readonly Uint8Array[],
+  ): RunResult {
+    return {
+      outputs: outputs.map((index, part) => ({
+        index,
+        shape: callerShapeFrom(this.#spec.outputs[index] as TensorSpec, shapes[part] as readonly number[]),
+        data: parts[part] as Uint8Array,
+      })),
+    };
   }
 
   #copyFromNowOn(output: number): void {

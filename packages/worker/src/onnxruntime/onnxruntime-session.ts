@@ -1,4 +1,4 @@
-import { callerShapeFrom, InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import { InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
 import { type Expected, ExpectedOutputs, isRefusedShape, mustFindTensor } from './expected-outputs.ts';
@@ -43,7 +43,7 @@ export class OnnxruntimeSession implements Session {
       const parts = memory.layOut(expected.sizes);
       // The tensors that it returns are copies, which are not needed.
       await this.#session.run(feeds, this.#fetchesFor(outputs, expected.shapes, parts));
-      if (this.#expected.areWritten(request)) return this.#resultFrom(outputs, expected.shapes, parts);
+      if (this.#expected.areWritten(request)) return this.#expected.resultFrom(outputs, expected.shapes, parts);
     } catch (error) {
       if (expected === undefined || !isRefusedShape(error)) throw inferenceErrorFrom(error, this.#spec);
     }
@@ -97,21 +97,7 @@ export class OnnxruntimeSession implements Session {
       if (!ArrayBuffer.isView(data)) memory.fill(part, (target) => writeTexts(data as string[], target));
       else memory.write(part, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     }
-    return this.#resultFrom(outputs, shapes, parts);
-  }
-
-  #resultFrom(
-    outputs: readonly number[],
-    shapes: readonly (readonly number[])[],
-    parts: readonly Uint8Array[],
-  ): RunResult {
-    return {
-      outputs: outputs.map((index, part) => ({
-        index,
-        shape: callerShapeFrom(this.#spec.outputs[index] as TensorSpec, shapes[part] as readonly number[]),
-        data: parts[part] as Uint8Array,
-      })),
-    };
+    return this.#expected.resultFrom(outputs, shapes, parts);
   }
 }
 

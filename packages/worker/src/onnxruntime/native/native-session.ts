@@ -1,6 +1,5 @@
 import {
   type BatchTensor,
-  callerShapeFrom,
   datatypes,
   elementCount,
   engineShapeFrom,
@@ -62,7 +61,7 @@ export class NativeSession implements Session {
       const expected = this.#expected.take(request);
       if (expected === undefined) return this.#runThenCopy(run, request);
       const parts = this.#takeWritten(run, request, expected);
-      if (parts !== undefined) return this.#resultFrom(request.outputs, expected.shapes, parts);
+      if (parts !== undefined) return this.#expected.resultFrom(request.outputs, expected.shapes, parts);
       return this.#runThenCopy(run, request, expected);
     } catch (error) {
       if (error instanceof InferenceError || !(error instanceof Error)) throw error;
@@ -136,21 +135,7 @@ export class NativeSession implements Session {
     for (const [part, { address }] of returned.entries()) {
       memory.fill(part, (target) => this.#graph.copyFrom(address, target));
     }
-    return this.#resultFrom(outputs, shapes, parts);
-  }
-
-  #resultFrom(
-    outputs: readonly number[],
-    shapes: readonly (readonly number[])[],
-    parts: readonly Uint8Array[],
-  ): RunResult {
-    return {
-      outputs: outputs.map((index, part) => ({
-        index,
-        shape: callerShapeFrom(this.#spec.outputs[index] as TensorSpec, shapes[part] as readonly number[]),
-        data: parts[part] as Uint8Array,
-      })),
-    };
+    return this.#expected.resultFrom(outputs, shapes, parts);
   }
 }
 
