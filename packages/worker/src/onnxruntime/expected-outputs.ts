@@ -1,13 +1,6 @@
-import {
-  callerShapeFrom,
-  datatypes,
-  elementCount,
-  InferenceError,
-  type LoadSpec,
-  type TensorSpec,
-} from '@millrace/protocol';
+import { callerShapeFrom, datatypes, elementCount, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import { inPlaceBytesMin, type RunRequest, type RunResult } from '../engine.ts';
-import { canBeWrittenInPlace } from './onnx-tensor.ts';
+import { canBeWrittenInPlace, mustFindTensor } from './onnx-tensor.ts';
 
 /** The expected shapes of the outputs before the run, as the engine has them. */
 export interface Expected {
@@ -117,12 +110,6 @@ export class ExpectedOutputs {
     this.#isCopied[output] = true;
     this.#last = undefined;
   }
-}
-
-export function mustFindTensor(spec: LoadSpec, role: 'input' | 'output', index: number): TensorSpec {
-  const found = role === 'input' ? spec.inputs[index] : spec.outputs[index];
-  if (found !== undefined) return found;
-  throw new InferenceError('inference-failed', `model "${spec.name}" has no ${role} number ${index}`);
 }
 
 export function isRefusedShape(error: unknown): boolean {

@@ -5,6 +5,7 @@ import {
   elementCount,
   engineShapeFrom,
   InferenceError,
+  type LoadSpec,
   type TensorSpec,
 } from '@millrace/protocol';
 import { elementsFrom, elementTypes } from './element-types.ts';
@@ -17,6 +18,12 @@ const hasFloat16Array = 'Float16Array' in globalThis;
 /** Whether ONNX Runtime can write such an output to given memory. */
 export function canBeWrittenInPlace({ datatype }: TensorSpec): boolean {
   return datatypes[datatype].bytes !== undefined && !(datatype === 'FP16' && hasFloat16Array);
+}
+
+export function mustFindTensor(spec: LoadSpec, role: 'input' | 'output', index: number): TensorSpec {
+  const found = role === 'input' ? spec.inputs[index] : spec.outputs[index];
+  if (found !== undefined) return found;
+  throw new InferenceError('inference-failed', `model "${spec.name}" has no ${role} number ${index}`);
 }
 
 export function onnxTensorFrom(spec: TensorSpec, { shape, data }: BatchTensor): Tensor {

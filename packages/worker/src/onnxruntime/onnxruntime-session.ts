@@ -1,10 +1,10 @@
 import { InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
-import { type Expected, ExpectedOutputs, isRefusedShape, mustFindTensor } from './expected-outputs.ts';
+import { type Expected, ExpectedOutputs, isRefusedShape } from './expected-outputs.ts';
 import { cudaContextFailure } from './gpu-failure.ts';
 import type { ModelSource } from './model-source.ts';
-import { numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
+import { mustFindTensor, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
 import { mayBeChanged, textBytes, writeTexts } from './text-tensor.ts';
 
 type Feeds = Record<string, Tensor>;

@@ -8,8 +8,8 @@ import {
   type TensorSpec,
 } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../../engine.ts';
-import { type Expected, ExpectedOutputs, isRefusedShape, mustFindTensor } from '../expected-outputs.ts';
-import { mustFillShape } from '../onnx-tensor.ts';
+import { type Expected, ExpectedOutputs, isRefusedShape } from '../expected-outputs.ts';
+import { mustFillShape, mustFindTensor } from '../onnx-tensor.ts';
 import { KeptInput, keptInputBytesMax } from './kept-input.ts';
 import { elementNumberOf, type NativeGraph } from './native-graph.ts';
 import { RunArguments } from './run-arguments.ts';

@@ -1,6 +1,6 @@
 import { InferenceError, type LoadSpec } from '@millrace/protocol';
 import type { RunRequest } from '../../engine.ts';
-import { mustFindTensor } from '../expected-outputs.ts';
+import { mustFindTensor } from '../onnx-tensor.ts';
 import type { NativeGraph } from './native-graph.ts';
 
 /** What runs with the same inputs and outputs pass to the engine: where their names lie, and room for their values. */
