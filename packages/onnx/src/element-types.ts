@@ -36,6 +36,12 @@ export function datatypeFromElementType(elementType: number): Datatype | undefin
   return elementTypes.get(elementType)?.datatype;
 }
 
+/** Undefined for datatypes that ONNX Runtime in Node does not support. */
+export function elementTypeOf(datatype: Datatype): number | undefined {
+  for (const [elementType, known] of elementTypes) if (known.datatype === datatype) return elementType;
+  return undefined;
+}
+
 export function elementTypeName(elementType: number): string {
   return elementTypes.get(elementType)?.name ?? `number ${elementType}`;
 }

@@ -35,7 +35,7 @@ function receiveAll(bytes: number): Uint8Array {
   const received = new Uint8Array(bytes);
   let filled = 0;
   while (filled < bytes) {
-    const chunk = socket?.await();
+    const chunk = socket?.receiveWaiting();
     if (chunk === undefined) throw new Error('nothing arrived');
     if (chunk === 'ended') throw new Error('the stream ended');
     received.set(chunk, filled);
@@ -67,12 +67,12 @@ test('the end of the peer wakes the waiting thread, is reported, and makes sendi
   const socket = takeDirectSocket(descriptor, waitMsMax);
   child.kill('SIGKILL');
   // The signal that tells of the child's end may come first, and ends a wait.
-  expect(socket?.await() ?? socket?.await()).toBe('ended');
+  expect(socket?.receiveWaiting() ?? socket?.receiveWaiting()).toBe('ended');
   expect(socket?.receive()).toBe('ended');
   expect(() => socket?.send(new Uint8Array(1))).toThrow('send failed');
   await once(child, 'exit');
 });
 
 test('a wait without an arrival ends at its limit', () => {
-  expect(takeDirectSocket(descriptor, 1)?.await()).toBeUndefined();
+  expect(takeDirectSocket(descriptor, 1)?.receiveWaiting()).toBeUndefined();
 });

@@ -12,7 +12,7 @@ export class DirectSocket {
   readonly #calls: SystemCalls;
   readonly #scratch = new Uint8Array(receiveBytesMax);
 
-  /** `waitMsMax`: how long `await` waits at most. */
+  /** `waitMsMax`: how long `receiveWaiting` waits at most. */
   constructor(descriptor: number, waitMsMax: number, calls: SystemCalls = systemCalls()) {
     this.#descriptor = descriptor;
     this.#calls = calls;
@@ -25,7 +25,7 @@ export class DirectSocket {
   }
 
   /** The same, but blocks this thread until something arrives or the stream ends; undefined after a signal and at the limit. */
-  await(): Uint8Array | undefined | 'ended' {
+  receiveWaiting(): Uint8Array | undefined | 'ended' {
     return this.#received(this.#calls.receiveWaiting(this.#descriptor, this.#scratch));
   }
 

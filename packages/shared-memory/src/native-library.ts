@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 
 /**
  * Takes numbers, texts, addresses and views of memory (for pointers). A pointer that is returned is an address, null for 0.
- * The memory of a view may be read and written until the call returns, not later.
+ * A library that keeps the address of a view needs the view to be kept for as long.
  */
 // biome-ignore lint/suspicious/noExplicitAny: what a function takes and returns is known from its signature in C only.
 export type NativeFunction = (...values: any[]) => any;

@@ -7,13 +7,13 @@ type Arrival = ReturnType<DirectSocket['receive']>;
 /** A wire whose worker is busy, so that it receives only when `listen` is called. */
 function wireOf(arrivals: Arrival[]) {
   let calls = 0;
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'receiveWaiting' | 'send'> = {
     receive() {
       calls += 1;
       return arrivals.shift();
     },
     send() {},
-    await: () => undefined,
+    receiveWaiting: () => undefined,
   };
   const heard: (number | 'ended')[] = [];
   const wire = new AttentiveWire(socket as DirectSocket);
@@ -53,13 +53,13 @@ test('the end of the stream is noticed after a full chunk and after a short one'
 test('an idle worker waits for a job in one call, does not read again for it, and reads after it', async () => {
   const arrivals: Arrival[] = [new Uint8Array(160), new Uint8Array(80)];
   const calls: string[] = [];
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'receiveWaiting' | 'send'> = {
     receive() {
       calls.push('receive');
       return arrivals.shift();
     },
     send() {},
-    await() {
+    receiveWaiting() {
       calls.push('await');
       return arrivals.shift();
     },
@@ -92,10 +92,10 @@ test('what an idle worker receives that is no job lets it wait again, and the ev
     if (heard.length < messages) setImmediate(countTurns);
   };
   setImmediate(countTurns);
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'receiveWaiting' | 'send'> = {
     receive: () => undefined,
     send() {},
-    await: () => new Uint8Array(8),
+    receiveWaiting: () => new Uint8Array(8),
   };
   await new Promise<void>((resolve) =>
     new AttentiveWire(socket as DirectSocket).open({
@@ -113,10 +113,10 @@ test('what an idle worker receives that is no job lets it wait again, and the ev
 
 test('a wait without an arrival lets the event loop have its turn', async () => {
   let waits = 0;
-  const socket: Pick<DirectSocket, 'receive' | 'send' | 'await'> = {
+  const socket: Pick<DirectSocket, 'receive' | 'receiveWaiting' | 'send'> = {
     receive: () => undefined,
     send() {},
-    await() {
+    receiveWaiting() {
       waits += 1;
       return undefined;
     },

@@ -100,7 +100,7 @@ export class AttentiveWire implements RouterWire {
 
   readonly #wait = (): void => {
     this.#waits = this.#waits < messagesATurnMax ? this.#waits + 1 : 0;
-    const chunk = this.#socket.await();
+    const chunk = this.#socket.receiveWaiting();
     if (chunk === undefined) this.#waits = messagesATurnMax;
     this.#receiveAll(chunk);
     const isBusy = this.#listener?.isBusy() === true;

@@ -1,35 +1,13 @@
+import { datatypeFromElementType, elementTypeOf } from '@millrace/onnx';
 import type { Datatype } from '@millrace/protocol';
+import type { NativeFunction } from '@millrace/shared-memory';
 import type { InferenceSession } from 'onnxruntime-node';
 import { elementTypes } from '../element-types.ts';
 import type { EngineInterface } from './engine-interface.ts';
 
-/** The numbers of element types in ONNX. */
-const elementNumbers: Readonly<Partial<Record<Datatype, number>>> = {
-  FP32: 1,
-  UINT8: 2,
-  INT8: 3,
-  UINT16: 4,
-  INT16: 5,
-  INT32: 6,
-  INT64: 7,
-  BYTES: 8,
-  BOOL: 9,
-  FP16: 10,
-  FP64: 11,
-  UINT32: 12,
-  UINT64: 13,
-};
-
-const onnxNames = new Map(
-  (Object.keys(elementNumbers) as Datatype[]).map((datatype) => [
-    elementNumbers[datatype],
-    elementTypes[datatype]?.onnxName,
-  ]),
-);
-
 /** The number of its element type in ONNX; undefined: values of this type are not passed without the engine's binding for Node. */
 export function elementNumberOf(datatype: Datatype): number | undefined {
-  return datatype === 'BYTES' ? undefined : elementNumbers[datatype];
+  return datatype === 'BYTES' ? undefined : elementTypeOf(datatype);
 }
 
 export interface GraphOptions {
@@ -116,11 +94,7 @@ export class NativeGraph {
     this.#engine.calls.releaseSession(this.#session);
   }
 
-  #metadataOf(
-    count: EngineInterface['calls'][string & keyof EngineInterface['calls']],
-    nameOf: typeof count,
-    typeOf: typeof count,
-  ): InferenceSession.ValueMetadata[] {
+  #metadataOf(count: NativeFunction, nameOf: NativeFunction, typeOf: NativeFunction): InferenceSession.ValueMetadata[] {
     const engine = this.#engine;
     const found: InferenceSession.ValueMetadata[] = [];
     const total = Number(engine.mustMake((out) => count(this.#session, out)));
@@ -145,7 +119,8 @@ export class NativeGraph {
     const info = engine.mustMake((out) => engine.calls.tensorInfoOfType(type, out));
     if (info === 0n) return { name, isTensor: false };
     const elementNumber = Number(engine.mustMake((out) => engine.calls.elementType(info, out)));
-    const onnxName = onnxNames.get(elementNumber);
+    const datatype = datatypeFromElementType(elementNumber);
+    const onnxName = datatype === undefined ? undefined : elementTypes[datatype]?.onnxName;
     if (onnxName === undefined) throw new Error(`Unsupported data type: ${elementNumber}`);
     const dimensions = this.#dimensionsOf(info);
     const names = new BigUint64Array(dimensions.length);

@@ -2,9 +2,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BatchTensor, type Datatype, datatypes, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import {
+  type BatchTensor,
+  type Datatype,
+  datatypes,
+  HeapRegion,
+  type LoadSpec,
+  type TensorSpec,
+} from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Session } from '../../engine.ts';
+import { GuardedOutputMemory } from '../../guarded-output-memory.ts';
+import { randomBitsFrom } from '../../random-bits.ts';
 import {
   arithmeticModel,
   gatherModel,
@@ -108,6 +119,12 @@ test.each(numeric)('values of %s, also none and a scalar', async (datatype) => {
   await unload(scalar);
 });
 
+/** Collects all garbage. */
+function collector(): () => void {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+}
+
 describe('rows of numbers', () => {
   const tensors = {
     inputs: [fp32('left', [-1, 4]), fp32('right', [-1, 4])],
@@ -139,6 +156,31 @@ describe('rows of numbers', () => {
       });
       await expectSame(ways, crooked, [0, 1]);
     }
+    await unload(ways);
+  });
+
+  test('that were copied for the run are kept until it has ended, whatever is collected meanwhile', async () => {
+    const ways = await bothWays(specOf(arithmeticModel(4), tensors, true));
+    const rows = keptInputBytesMax;
+    const collect = collector();
+    const crooked = batch(rows).map(({ index, shape, data }) => {
+      const shifted = new Uint8Array(data.length + 1).subarray(1);
+      shifted.set(data);
+      return { index, shape, data: shifted };
+    });
+    const reused: Uint8Array[] = [];
+    const lend = (bytes: number): HeapRegion => {
+      collect();
+      // Takes the memory that was free, and changes it.
+      for (let count = 0; count < 64; count++) reused.push(new Uint8Array(rows * 16).fill(0xff));
+      return new HeapRegion(new Uint8Array(bytes));
+    };
+    const memory = new GuardedOutputMemory(lend, randomBitsFrom(1));
+    const { outputs } = ways.native.runNow({ inputs: crooked, outputs: [0], memory });
+    expect([{ ...outputs[0], data: [...(outputs[0]?.data ?? [])] }]).toEqual(
+      await outcomeOf(ways.binding, crooked, [0]),
+    );
+    expect(reused).toHaveLength(64);
     await unload(ways);
   });
 

@@ -24,8 +24,10 @@ export class NativeSession implements Session {
   readonly #expected: ExpectedOutputs;
   /** By the position of the input. */
   readonly #kept: readonly KeptInput[];
-  /** Values over memory of the batch, to be released after its run. */
+  /** Values over memory of the batch, and those that a run returned, to be released after it. */
   readonly #passing: bigint[] = [];
+  /** The memory of these values: the engine has only its address, so that it must not be collected before the run has ended. */
+  readonly #held: Uint8Array[] = [];
   #arguments: RunArguments | undefined;
 
   constructor(graph: NativeGraph, spec: LoadSpec) {
@@ -95,12 +97,14 @@ export class NativeSession implements Session {
   #passingValue(spec: TensorSpec, data: Uint8Array, shape: readonly number[]): bigint {
     const value = this.#graph.makeValue(data, BigInt64Array.from(shape, BigInt), elementNumberFor(spec));
     this.#passing.push(value);
+    this.#held.push(data);
     return value;
   }
 
   #releasePassing(): void {
     for (const value of this.#passing) this.#graph.releaseValue(value);
     this.#passing.length = 0;
+    this.#held.length = 0;
   }
 
   /** Runs in the memory of the answer; undefined when the engine did not take it, or did not write all of it. */
