@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { counterFrom, counterKeys, counterValue } from '../testing/counters.ts';
@@ -77,3 +78,31 @@ describe.each(['synced', 'unsynced'])('%s', (mode) => {
     expect(sum.acknowledged).toBeGreaterThan(rounds);
   });
 });
+
+test.runIf(process.platform === 'linux')(
+  'a store whose owner is ending is opened when it has ended',
+  { timeout: 60_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
+    const child = spawn(process.execPath, [program, folder, 'unsynced'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    // Stopped, it answers nobody, as a process does whose descriptors are being closed.
+    child.kill('SIGSTOP');
+    const owner = readdirSync(folder).find((name) => name.startsWith('owner-')) as string;
+    const socketsOfOwner = (): number => readFileSync('/proc/net/unix', 'utf8').split(owner).length - 1;
+    const opening = openLmdbStore({ path: folder });
+    const refusal = opening.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    let isOver = false;
+    void refusal.then(() => {
+      isOver = true;
+    });
+    while (socketsOfOwner() < 2 && !isOver) await nextTurn();
+    child.kill('SIGKILL');
+    expect(await refusal).toBeUndefined();
+    await (await opening).close();
+    rmSync(folder, { recursive: true, force: true });
+  },
+);

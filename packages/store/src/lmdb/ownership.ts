@@ -16,6 +16,8 @@ const ownerKey = 'owner';
 const socketPrefix = 'owner-';
 /** The longest socket address on every supported system; longer ones are truncated silently. */
 const socketPathBytesMax = 103;
+/** How long an owner may take to answer; one that has hung for as long is believed to be alive. */
+const ownerAnswerMsMax = 2000;
 
 export class Ownership {
   readonly #server: Server;
@@ -88,16 +90,32 @@ async function withAddress<T>(folder: string, name: string, use: (address: strin
   }
 }
 
-function isAnswered(address: string): Promise<boolean> {
+/**
+ * Whether somebody owns the socket and will go on to. A process that is being killed may still accept a connection in the
+ * kernel while its other descriptors are closed already; it ends that connection by ending. A living owner ends it too, so
+ * what tells them apart is a second connection.
+ */
+async function isAnswered(address: string): Promise<boolean> {
+  return (await isConnected(address)) && isConnected(address);
+}
+
+/** Resolves when the owner has ended the connection, or has not within the limit: one that hangs owns its store too. */
+function isConnected(address: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(address);
-    const tell = (isAlive: boolean): void => {
-      socket.destroy();
-      resolve(isAlive);
-    };
-    socket.once('connect', () => tell(true));
+    const socket = connect(address).resume();
+    let isAlive = false;
+    const limit = setTimeout(() => socket.destroy(), ownerAnswerMsMax);
+    socket.once('connect', () => {
+      isAlive = true;
+    });
     // Nobody listens, or nothing is there; a full backlog means that somebody listens.
-    socket.once('error', (error: NodeJS.ErrnoException) => tell(error.code === 'EAGAIN'));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      isAlive ||= code === 'EAGAIN';
+    });
+    socket.once('close', () => {
+      clearTimeout(limit);
+      resolve(isAlive);
+    });
   });
 }
 
