@@ -14,8 +14,18 @@ const allocatorSettings = {
   MALLOC_TRIM_THRESHOLD_: String(32 * MiB),
 };
 
-/** Flags of Node: an idle router collects its garbage. */
-export const routerFlags: readonly string[] = ['--expose-gc'];
+/** As many as Node starts unless it is told otherwise. */
+const helperThreadsMax = 4;
+
+/**
+ * Flags of Node: an idle router collects its garbage, and no more threads compile and collect for it than it has cores beside the
+ * one that serves. Each of them would get as much of a core as the thread that everybody waits for.
+ */
+export function routerFlags(environment: Environment, cores: number): readonly string[] {
+  const helperThreads = Math.min(helperThreadsMax, Math.max(1, cores - 1));
+  const isChosen = environment.NODE_OPTIONS?.includes('--v8-pool-size') === true;
+  return ['--expose-gc', ...(isChosen ? [] : [`--v8-pool-size=${helperThreads}`])];
+}
 
 /** The environment of the supervisor and the settings of the allocator, which the operator may override. */
 export function routerEnvironment(environment: Environment): Environment {

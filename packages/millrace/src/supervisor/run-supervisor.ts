@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { createHeldFolder, removeHeldFolder } from '../private-folder/held-folder.ts';
 import type { ToSupervisor } from './messages.ts';
 import { routerEnvironment, routerFlags } from './router-environment.ts';
@@ -54,7 +55,9 @@ function startRouter(
   descriptors: readonly number[],
   listener: RouterListener,
 ): RouterProcess {
-  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, ...routerFlags, program, ...args], {
+  // What the operator has given to Node comes last, so it has the last word.
+  const flags = [...routerFlags(environment, availableParallelism()), ...process.execArgv];
+  const child: ChildProcess = spawn(process.execPath, [...flags, program, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...descriptors],
     env: routerEnvironment(environment),
   });
