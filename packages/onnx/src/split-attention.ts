@@ -4,28 +4,24 @@
  *
  *     query × [past, new]ᵀ            becomes  [query × pastᵀ, query × newᵀ]
  *     [weights, weights'] × [past; new]  becomes  weights × past + weights' × new
+ *
+ * Where several heads of queries share one of the cache, it is not repeated for them: they become rows of one product. A factor of the
+ * cache becomes one of the query or the weights.
  */
 import { byteSourceFromBytes } from './byte-source.ts';
+import { type CacheUse, CacheUses, type Factor, type Groups, type JoinedCache, tokensAxis } from './cache-use.ts';
 import type { AttributeValue, GraphProto, ModelProto, NodeProto } from './model/model-proto.ts';
 import { readModelProto } from './model/read-model-proto.ts';
+import { integerAttribute, integersAttribute, integersField, nodeField } from './node-field.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
-import { type Chunks, delimitedField, signedField, textField } from './wire-writer.ts';
-
-/** A cache as the graph joins it: `joined` is the Concat of the graph input `past` and of `added`. */
-export interface JoinedCache {
-  readonly joined: string;
-  readonly past: string;
-  readonly added: string;
-}
+import { unreadNodes } from './unread-nodes.ts';
+import type { Chunks } from './wire-writer.ts';
 
 /** By the position of a node in the graph, the nodes that stand in its place. */
 export type NodeReplacements = ReadonlyMap<number, Chunks>;
 
 /** Since then the sizes of a Split are an input. */
 const opsetMin = 13;
-/** Caches are rows, heads, tokens, size of a head. */
-const rank = 4;
-const tokensAxis = 2;
 
 /**
  * What replaces the joins of these caches, and the nodes up to the product that each is used in. A cache that is used in another way stays
@@ -33,7 +29,8 @@ const tokensAxis = 2;
  */
 export async function planSplitAttention(bytes: Uint8Array, caches: readonly JoinedCache[]): Promise<NodeReplacements> {
   try {
-    return new SplitPlan(await readModelProto(byteSourceFromBytes(bytes))).made(caches);
+    const model = await readModelProto(byteSourceFromBytes(bytes));
+    return isPossible(model) ? new SplitPlan(model.graph).made(caches) : new Map();
   } catch (error) {
     // The graph is over the limits of an analysis; it can be run as it is.
     if (error instanceof OnnxFileError) return new Map();
@@ -41,167 +38,147 @@ export async function planSplitAttention(bytes: Uint8Array, caches: readonly Joi
   }
 }
 
-/** A node that only moves or scales the values of the cache. */
-interface Carrier {
-  readonly index: number;
-  readonly node: NodeProto;
-  /** Which of its inputs is the cache. */
-  readonly input: number;
-}
-
-interface Use {
-  readonly carriers: readonly Carrier[];
-  /** A MatMul whose second operand is the cache. */
-  readonly product: { readonly index: number; readonly node: NodeProto };
-  /** Where the tokens are in that operand: its columns, or its rows, over which the product sums. */
-  readonly tokensAre: 'columns' | 'rows';
-}
-
-const sizesName = 'sizes of cache and new tokens';
-const pastOf = (name: string): string => `${name} of the cache`;
-const addedOf = (name: string): string => `${name} of new tokens`;
-
-class SplitPlan {
-  readonly #graph: GraphProto;
-  readonly #isPossible: boolean;
-  readonly #consumers = new Map<string, number[]>();
-  readonly #outputs: ReadonlySet<string>;
-  readonly #scalars: ReadonlySet<string>;
-  readonly #replacements = new Map<number, Chunks>();
-  /** Of the products over tokens, the first in the order of the graph: the sizes are computed there. */
-  readonly #sums: { readonly index: number; readonly cache: JoinedCache; readonly node: NodeProto }[] = [];
-
-  constructor({ graph, opsets }: ModelProto) {
-    this.#graph = graph;
-    // Subgraphs may read tensors of the graph around them.
-    const hasSubgraphs = graph.nodes.some(({ attributes }) => [...attributes.values()].some(mayHoldGraph));
-    this.#isPossible = !hasSubgraphs && (opsets.get('') ?? 0) >= opsetMin;
-    for (const [index, { inputs }] of graph.nodes.entries()) {
-      for (const name of inputs) this.#consumers.set(name, [...(this.#consumers.get(name) ?? []), index]);
-    }
-    this.#outputs = new Set(graph.outputs.map(({ name }) => name));
-    this.#scalars = new Set(scalarNames(graph));
-  }
-
-  made(caches: readonly JoinedCache[]): NodeReplacements {
-    if (!this.#isPossible) return new Map();
-    for (const cache of caches) this.#split(cache);
-    this.#sums.sort((left, right) => left.index - right.index);
-    for (const [order, { index, cache, node }] of this.#sums.entries()) {
-      this.#replacements.set(index, [...(order === 0 ? sizeNodes(cache) : []), ...sumNodes(node, cache)]);
-    }
-    return this.#replacements;
-  }
-
-  #split(cache: JoinedCache): void {
-    const index = this.#graph.nodes.findIndex(({ outputs }) => outputs[0] === cache.joined);
-    const join = this.#graph.nodes[index];
-    const axis = join?.attributes.get('axis');
-    const past = this.#graph.inputs.find(({ name }) => name === cache.past);
-    if (join === undefined || axis?.kind !== 'integer' || past?.shape?.length !== rank) return;
-    if (axis.value !== tokensAxis && axis.value !== tokensAxis - rank) return;
-    const use = this.#useOf(cache.joined);
-    if (use === undefined) return;
-    const { carriers, product, tokensAre } = use;
-    this.#replacements.set(index, []);
-    let part = { ...cache };
-    for (const { index: at, node, input } of carriers) {
-      const [output] = node.outputs as [string];
-      const next = { joined: output, past: pastOf(output), added: addedOf(output) };
-      this.#replacements.set(at, [
-        ...carrierNode(node, input, part.past, next.past),
-        ...carrierNode(node, input, part.added, next.added),
-      ]);
-      part = next;
-    }
-    if (tokensAre === 'columns') this.#replacements.set(product.index, scoreNodes(product.node, part));
-    else this.#sums.push({ index: product.index, cache: part, node: product.node });
-  }
-
-  /** Follows the joined cache to the product that it is used in; undefined: something else reads it. */
-  #useOf(joined: string): Use | undefined {
-    const carriers: Carrier[] = [];
-    let tensor = joined;
-    let axis = tokensAxis;
-    for (;;) {
-      const [index, ...others] = this.#consumers.get(tensor) ?? [];
-      // Graph outputs that are caches were cut; what follows them may be an output of its own.
-      if (index === undefined || others.length > 0 || (tensor !== joined && this.#outputs.has(tensor)))
-        return undefined;
-      const node = this.#graph.nodes[index] as NodeProto;
-      const input = node.inputs.indexOf(tensor);
-      if (node.domain !== '' || node.outputs.length !== 1) return undefined;
-      if (node.operator === 'MatMul' && input === 1) {
-        if (axis !== rank - 1 && axis !== tokensAxis) return undefined;
-        return { carriers, product: { index, node }, tokensAre: axis === rank - 1 ? 'columns' : 'rows' };
-      }
-      const movedTo = this.#carriedAxis(node, input, axis);
-      if (movedTo === undefined) return undefined;
-      axis = movedTo;
-      carriers.push({ index, node, input });
-      tensor = node.outputs[0] as string;
-    }
-  }
-
-  /** Where the axis is after a node that moves or scales; undefined: the node does something else. */
-  #carriedAxis({ operator, inputs, attributes }: NodeProto, input: number, axis: number): number | undefined {
-    if (operator === 'Transpose') {
-      const order = attributes.get('perm');
-      return order?.kind === 'integers' && order.value.length === rank ? order.value.indexOf(axis) : undefined;
-    }
-    const isScaled = operator === 'Mul' || (operator === 'Div' && input === 0);
-    return isScaled && this.#scalars.has(inputs[1 - input] ?? '') ? axis : undefined;
-  }
+function isPossible({ graph, opsets }: ModelProto): boolean {
+  // Subgraphs may read tensors of the graph around them.
+  const hasSubgraphs = graph.nodes.some(({ attributes }) => [...attributes.values()].some(mayHoldGraph));
+  return !hasSubgraphs && (opsets.get('') ?? 0) >= opsetMin;
 }
 
 function mayHoldGraph({ kind }: AttributeValue): boolean {
   return kind === 'graph' || kind === 'other';
 }
 
-/** Constants of one element. */
-function scalarNames({ nodes, initializers, inputs }: GraphProto): string[] {
-  const isScalar = (shape: readonly number[]): boolean => shape.length <= rank && shape.every((size) => size === 1);
-  const names = [...initializers.values()].filter(({ shape }) => isScalar(shape)).map(({ name }) => name);
-  for (const { operator, attributes, outputs } of nodes) {
-    if (operator !== 'Constant') continue;
-    const value = attributes.get('value');
-    const isPlain = attributes.has('value_float') || attributes.has('value_int');
-    if (isPlain || (value?.kind === 'tensor' && isScalar(value.value.shape))) names.push(outputs[0] as string);
+const sizesName = 'sizes of cache and new tokens';
+const shapeName = (headsTimes: number): string => `shape of cache and new tokens, heads times ${headsTimes}`;
+const pastOf = (name: string): string => `${name} of the cache`;
+const addedOf = (name: string): string => `${name} of new tokens`;
+
+class SplitPlan {
+  readonly #graph: GraphProto;
+  readonly #replacements = new Map<number, Chunks>();
+  /** Of the products over tokens, the first in the order of the graph: the sizes are computed there. */
+  readonly #sums: { readonly cache: JoinedCache; readonly use: CacheUse }[] = [];
+
+  constructor(graph: GraphProto) {
+    this.#graph = graph;
   }
-  // An input with a default may be given in another shape.
-  return names.filter((name) => !inputs.some((input) => input.name === name));
+
+  made(caches: readonly JoinedCache[]): NodeReplacements {
+    const found = new CacheUses(this.#graph, caches);
+    const uses = caches.flatMap((cache) => found.takeUse(cache) ?? []).sort((left, right) => left.join - right.join);
+    for (const use of uses) this.#split(use);
+    this.#sums.sort((left, right) => left.use.product.index - right.use.product.index);
+    for (const [order, { cache, use }] of this.#sums.entries()) {
+      this.#replacements.set(use.product.index, [...(order === 0 ? sizeNodes(cache) : []), ...sumNodes(use, cache)]);
+    }
+    this.#omitUnread(caches, uses);
+    this.#giveShapes(uses.filter(({ sizes }) => sizes.length > 0));
+    return this.#replacements;
+  }
+
+  #split(use: CacheUse): void {
+    const { cache, join, carriers, product, tokensAre, omitted, sizes } = use;
+    for (const at of [join, ...omitted]) this.#replacements.set(at, []);
+    for (const { index, node, headsTimes } of sizes) {
+      this.#replacements.set(index, nodeField('Identity', [shapeName(headsTimes)], node.outputs));
+    }
+    let part = { ...cache };
+    for (const { index, node } of carriers) {
+      const [output] = node.outputs as [string];
+      const next = { joined: output, past: pastOf(output), added: addedOf(output) };
+      this.#replacements.set(index, [
+        ...turnedNode(node, part.past, next.past),
+        ...turnedNode(node, part.added, next.added),
+      ]);
+      part = next;
+    }
+    if (tokensAre === 'columns') this.#replacements.set(product.index, scoreNodes(use, part));
+    else this.#sums.push({ cache: part, use });
+  }
+
+  /** Leaves out what only computed the shapes of nodes that are left out. */
+  #omitUnread(caches: readonly JoinedCache[], uses: readonly CacheUse[]): void {
+    const omitted = [...this.#replacements].flatMap(([index, nodes]) => (nodes.length === 0 ? [index] : []));
+    const kept = new Set([
+      ...this.#graph.outputs.map(({ name }) => name),
+      ...caches.map(({ added }) => added),
+      ...uses.flatMap(({ factors }) => factors.map(({ tensor }) => tensor)),
+      ...uses.flatMap(({ carriers }) => carriers.flatMap(({ node }) => node.outputs)),
+    ]);
+    for (const index of unreadNodes(this.#graph, omitted, kept)) this.#replacements.set(index, []);
+  }
+
+  /** Computes the shapes that are still asked for where the first of these caches was joined: each is asked for behind its own join. */
+  #giveShapes(uses: readonly CacheUse[]): void {
+    const [first] = uses;
+    const asked = uses.flatMap(({ sizes }) => sizes).filter(({ index }) => this.#replacements.get(index)?.length !== 0);
+    if (first === undefined || asked.length === 0) return;
+    const times = new Set(asked.map(({ headsTimes }) => headsTimes));
+    this.#replacements.set(first.join, shapeNodes(first.cache, times));
+  }
 }
 
-/** The node with another tensor in place of the cache. */
-function carrierNode({ operator, inputs, attributes }: NodeProto, input: number, from: string, to: string): Chunks {
+function turnedNode({ operator, attributes }: NodeProto, from: string, to: string): Chunks {
   const order = attributes.get('perm');
-  return nodeField(
-    operator,
-    inputs.map((name, index) => (index === input ? from : name)),
-    [to],
-    order?.kind === 'integers' ? integersAttribute('perm', order.value) : [],
-  );
+  return nodeField(operator, [from], [to], order?.kind === 'integers' ? integersAttribute('perm', order.value) : []);
 }
 
-function scoreNodes({ inputs, outputs }: NodeProto, { past, added }: JoinedCache): Chunks {
-  const [query, [scores]] = [inputs[0] as string, outputs as [string]];
+function scoreNodes({ product, factors, groups }: CacheUse, { past, added }: JoinedCache): Chunks {
+  const [scores] = product.node.outputs as [string];
+  const query = firstOperand(product.node, factors, groups);
+  const parts = [pastOf(scores), addedOf(scores)];
   return [
-    ...nodeField('MatMul', [query, past], [pastOf(scores)]),
-    ...nodeField('MatMul', [query, added], [addedOf(scores)]),
-    ...nodeField('Concat', [pastOf(scores), addedOf(scores)], [scores], integerAttribute('axis', -1)),
+    ...query.nodes,
+    ...nodeField('MatMul', [query.tensor, past], [pastOf(scores)]),
+    ...nodeField('MatMul', [query.tensor, added], [addedOf(scores)]),
+    ...ungrouped(groups, scores, (result) => nodeField('Concat', parts, [result], integerAttribute('axis', -1))),
   ];
 }
 
-function sumNodes({ inputs, outputs }: NodeProto, { past, added }: JoinedCache): Chunks {
-  const [weights, [sums]] = [inputs[0] as string, outputs as [string]];
+function sumNodes({ product, factors, groups }: CacheUse, { past, added }: JoinedCache): Chunks {
+  const [sums] = product.node.outputs as [string];
+  const weights = firstOperand(product.node, factors, groups);
   // Two caches may be weighted alike, so the parts are named after the product.
   const [pastWeights, addedWeights] = [`weights for ${pastOf(sums)}`, `weights for ${addedOf(sums)}`];
   return [
-    ...nodeField('Split', [weights, sizesName], [pastWeights, addedWeights], integerAttribute('axis', -1)),
+    ...weights.nodes,
+    ...nodeField('Split', [weights.tensor, sizesName], [pastWeights, addedWeights], integerAttribute('axis', -1)),
     ...nodeField('MatMul', [pastWeights, past], [pastOf(sums)]),
     ...nodeField('MatMul', [addedWeights, added], [addedOf(sums)]),
-    ...nodeField('Add', [pastOf(sums), addedOf(sums)], [sums]),
+    ...ungrouped(groups, sums, (result) => nodeField('Add', [pastOf(sums), addedOf(sums)], [result])),
   ];
+}
+
+/** Scaled, and with the rows of all heads that share one of the cache behind each other. */
+function firstOperand(
+  { inputs, outputs }: NodeProto,
+  factors: readonly Factor[],
+  groups: Groups | undefined,
+): { readonly nodes: Chunks; readonly tensor: string } {
+  const [product] = outputs as [string];
+  const nodes: Uint8Array[] = [];
+  let [tensor] = inputs as [string];
+  for (const [order, { operator, tensor: factor }] of factors.entries()) {
+    const scaled = `factor ${order} for ${product}`;
+    nodes.push(...nodeField(operator, [tensor, factor], [scaled]));
+    tensor = scaled;
+  }
+  if (groups === undefined) return { nodes, tensor };
+  const grouped = `groups for ${product}`;
+  nodes.push(...headsField(tensor, grouped, groups.cacheHeads));
+  return { nodes, tensor: grouped };
+}
+
+/** @param make the nodes that give the result, in groups where there are some */
+function ungrouped(groups: Groups | undefined, result: string, make: (result: string) => Chunks): Chunks {
+  if (groups === undefined) return make(result);
+  return [...make(`groups of ${result}`), ...headsField(`groups of ${result}`, result, groups.heads)];
+}
+
+/** Another number of heads on the second axis: what is left goes to the third. */
+function headsField(from: string, to: string, heads: number): Chunks {
+  const shape = `shape for ${to}`;
+  return [...integersField(shape, [0, heads, -1, 0]), ...nodeField('Reshape', [from, shape], [to])];
 }
 
 /** How many tokens the cache has, and how many are new. */
@@ -212,42 +189,26 @@ function sizeNodes({ past, added }: JoinedCache): Chunks {
     ...nodeField('Gather', [`shape for ${size}`, axis], [size]),
   ];
   return [
-    ...nodeField('Constant', [], [axis], integersAttribute('value_ints', [tokensAxis])),
+    ...integersField(axis, [tokensAxis]),
     ...sizeOf(past, pastOf(sizesName)),
     ...sizeOf(added, addedOf(sizesName)),
     ...nodeField('Concat', [pastOf(sizesName), addedOf(sizesName)], [sizesName], integerAttribute('axis', 0)),
   ];
 }
 
-const nodeNumber = 1;
-const attributeTypes = { integer: 2, integers: 7 } as const;
-
-function nodeField(
-  operator: string,
-  inputs: readonly string[],
-  outputs: readonly string[],
-  attribute: Chunks = [],
-): Uint8Array[] {
-  return delimitedField(nodeNumber, [
-    ...inputs.flatMap((name) => textField(1, name)),
-    ...outputs.flatMap((name) => textField(2, name)),
-    ...textField(4, operator),
-    ...attribute,
-  ]);
-}
-
-function integerAttribute(name: string, value: number): Uint8Array[] {
-  return delimitedField(5, [
-    ...textField(1, name),
-    ...signedField(3, value),
-    ...signedField(20, attributeTypes.integer),
-  ]);
-}
-
-function integersAttribute(name: string, values: readonly number[]): Uint8Array[] {
-  return delimitedField(5, [
-    ...textField(1, name),
-    ...values.flatMap((value) => signedField(8, value)),
-    ...signedField(20, attributeTypes.integers),
-  ]);
+/** The shape that the caches would have if they were joined, and their heads repeated so many times. */
+function shapeNodes({ past, added }: JoinedCache, times: ReadonlySet<number>): Chunks {
+  const name = 'shape of cache and new tokens';
+  const tokens = `tokens for ${name}`;
+  return [
+    ...nodeField('Shape', [past], [pastOf(name)]),
+    ...nodeField('Shape', [added], [addedOf(name)]),
+    ...integersField(`axis for ${name}`, [0, 0, 1, 0]),
+    ...nodeField('Mul', [addedOf(name), `axis for ${name}`], [tokens]),
+    ...nodeField('Add', [pastOf(name), tokens], [name]),
+    ...[...times].flatMap((headsTimes) => [
+      ...integersField(`factors for ${shapeName(headsTimes)}`, [1, headsTimes, 1, 1]),
+      ...nodeField('Mul', [name, `factors for ${shapeName(headsTimes)}`], [shapeName(headsTimes)]),
+    ]),
+  ];
 }
