@@ -1,5 +1,7 @@
 export * from '../generation/testing/decode-figures.ts';
 export { letterTokenizer } from '../generation/testing/decoder-exports.ts';
+export * from '../generation/testing/llama-folder.ts';
+export { smallLlamaShape } from '../generation/testing/llama-graph.ts';
 export * from '../generation/testing/small-decoder.ts';
 export * from './model-repository.ts';
 export * from './onnx-graph.ts';

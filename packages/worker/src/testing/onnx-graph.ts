@@ -33,8 +33,8 @@ export interface OnnxNode {
   readonly outputs: readonly string[];
   /** Default: the standard operators. */
   readonly domain?: string;
-  /** Integers, lists of integers and graphs: all kinds that these models need. */
-  readonly attributes?: Readonly<Record<string, number | readonly number[] | WrittenGraph>>;
+  /** Integers, lists of integers, tensors and graphs: all kinds that these models need. */
+  readonly attributes?: Readonly<Record<string, number | readonly number[] | OnnxConstant | WrittenGraph>>;
 }
 
 interface OnnxTensor {
@@ -48,7 +48,7 @@ export type OnnxConstant = OnnxTensor &
   (
     | { readonly data: Uint8Array }
     | { readonly texts: readonly string[] }
-    | { readonly file: string; readonly fileBytes: number }
+    | { readonly file: string; readonly fileBytes: number; readonly fileOffset?: number }
   );
 
 export interface WrittenGraph {
@@ -96,6 +96,7 @@ function nodeMessage(node: OnnxNode): ProtobufWriter {
   for (const [name, value] of Object.entries(node.attributes ?? {})) {
     const attribute = new ProtobufWriter().string(1, name);
     if (typeof value === 'number') attribute.integer(3, value).integer(20, 2);
+    else if ('datatype' in value) attribute.message(5, constantMessage(value)).integer(20, 4);
     else if ('nodes' in value) attribute.message(6, graphMessage(value)).integer(20, 5);
     else {
       for (const element of value) attribute.integer(8, element);
@@ -118,6 +119,7 @@ function constantMessage(constant: OnnxConstant): ProtobufWriter {
   const entry = (key: string, value: string): ProtobufWriter => new ProtobufWriter().string(1, key).string(2, value);
   return message
     .message(13, entry('location', constant.file))
+    .message(13, entry('offset', String(constant.fileOffset ?? 0)))
     .message(13, entry('length', String(constant.fileBytes)))
     .integer(14, externalLocation);
 }
