@@ -1,18 +1,22 @@
 /** What the decode loop is measured against: a plain loop around `session.run`, for texts that begin and end together. */
-import { readFile } from 'node:fs/promises';
+import { externalFolderOption } from '../../onnxruntime/model-source.ts';
 import { InferenceSession, Tensor } from '../../onnxruntime/onnxruntime.ts';
-import { storytellerFile } from '../../testing/storyteller-folder.ts';
 import type { ReadDecoder } from '../read-decoder.ts';
 
-export const measuredSessionOptions: InferenceSession.SessionOptions = {
-  intraOpNumThreads: 1,
-  interOpNumThreads: 1,
-  extra: { session: { intra_op: { allow_spinning: '0' } } },
-};
-
-/** The graph as it was exported, which gives the whole cache out. */
-export async function openUncutStoryteller(): Promise<InferenceSession> {
-  return InferenceSession.create(await readFile(storytellerFile), measuredSessionOptions);
+/**
+ * A session on one thread.
+ *
+ * @param model the file as it was exported, which gives the whole cache out, or what was made of it
+ */
+export function openMeasured(file: string, model: string | Uint8Array): Promise<InferenceSession> {
+  const options: InferenceSession.SessionOptions = {
+    intraOpNumThreads: 1,
+    interOpNumThreads: 1,
+    // Errors; it warns of every constant that a rewritten graph does not read.
+    logSeverityLevel: 3,
+    extra: { session: { intra_op: { allow_spinning: '0' }, ...externalFolderOption(file) } },
+  };
+  return typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options);
 }
 
 /** The most probable token; the first one, which ends a text, is left out, so that all texts have the same length. */

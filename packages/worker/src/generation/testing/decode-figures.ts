@@ -1,63 +1,76 @@
-/** How fast the storyteller generates, measured in this process: for benches. */
+/** How fast a decoder generates, measured in this process: for benches. */
 
 import { resolveDecodeConfig } from '@millrace/generation';
 import { encodeBytesElements } from '@millrace/protocol';
 import type { Session } from '../../engine.ts';
-import { InferenceSession } from '../../onnxruntime/onnxruntime.ts';
+import type { InferenceSession } from '../../onnxruntime/onnxruntime.ts';
 import { fakeLoadSpec } from '../../testing/fake-load-spec.ts';
-import { storytellerFile } from '../../testing/storyteller-folder.ts';
 import { warmUpMemory } from '../../warm-up/warm-up-memory.ts';
 import { DecodeLoop } from '../decode-loop.ts';
 import { tokenBytesOf } from '../decoder-tensors.ts';
 import { generatorEngine } from '../generator-engine.ts';
 import { type ReadDecoder, readDecoder } from '../read-decoder.ts';
-import {
-  decodeOnCutGraph,
-  decodeOnUncutGraph,
-  measuredSessionOptions,
-  mostProbable,
-  openUncutStoryteller,
-} from './bare-decode.ts';
+import { decodeOnCutGraph, decodeOnUncutGraph, mostProbable, openMeasured } from './bare-decode.ts';
 
-export interface DecodeFigures {
-  /** Tokens a second of the whole engine, from text to outputs. */
+export interface DecodeMeasurement {
+  /** The graph of the decoder; its vocabulary has at least 1,326 tokens. */
+  readonly file: string;
+  /** Of each text. */
+  readonly outputTokens: number;
+  /** Each way takes its turn in each round, and one more warms up. */
+  readonly rounds: number;
+  /** Whether `handedBack` is wanted. */
+  readonly hasHandedBack: boolean;
+}
+
+/** Tokens a second. */
+export interface DecodeRates {
+  /** Of the whole engine, from text to outputs. */
   readonly oneText: number;
   readonly sixteenTexts: number;
-  /**
-   * Tokens a second of sixteen texts: by the decode loop, by a plain loop around `session.run` with the graph and the shapes of the decode
-   * loop, and by one with the graph as it was exported, which hands the whole cache back.
-   */
+  /** Of sixteen texts: by the decode loop, and by a plain loop around `session.run` with the graph and the shapes of the decode loop. */
   readonly decodeLoop: number;
   readonly bareLoop: number;
-  readonly handedBack: number;
+  /** By a loop with the graph as it was exported, which hands the whole cache back. */
+  readonly handedBack?: number | undefined;
+}
+
+export interface DecodeGaps {
   /** The longest time between two tokens of fifteen texts, undisturbed and while a prompt of 300 tokens is read; one piece of it alone. */
   readonly longestGapMs: number;
   readonly longestGapWithPromptMs: number;
   readonly prefillPieceMs: number;
 }
 
-const outputTokens = 120;
 const texts = 16;
 
-export async function measureDecoding(): Promise<DecodeFigures> {
-  const session = await loaded();
-  const company = await comparedCompany(session);
+export async function measureDecoding(measurement: DecodeMeasurement): Promise<DecodeRates> {
+  const session = await loaded(measurement.file);
+  const company = await comparedCompany(session, measurement);
   await session.unload();
-  const decoder = await readDecoder(storytellerFile);
-  const model = await InferenceSession.create(decoder.model as Uint8Array, measuredSessionOptions);
-  const runs = await comparedLoops(model, decoder);
-  const gaps = await measuredGaps(model, decoder);
+  const decoder = await readDecoder(measurement.file);
+  const model = await openMeasured(measurement.file, decoder.model);
+  const runs = await comparedLoops(model, decoder, measurement);
   await model.release();
-  return { ...company, ...runs, ...gaps };
+  return { ...company, ...runs };
 }
 
-function loaded(): Promise<Session> {
+/** @param file the graph of a decoder whose texts may have 300 tokens */
+export async function measureGaps(file: string): Promise<DecodeGaps> {
+  const decoder = await readDecoder(file);
+  const model = await openMeasured(file, decoder.model);
+  const gaps = await measuredGaps(model, decoder);
+  await model.release();
+  return gaps;
+}
+
+function loaded(file: string): Promise<Session> {
   const bytes = (name: string) => ({ name, datatype: 'BYTES' as const, shape: [1] });
   return generatorEngine.load({
     ...fakeLoadSpec,
-    name: 'storyteller',
+    name: 'measured',
     engine: 'generator',
-    path: storytellerFile,
+    path: file,
     inputs: [bytes('text_input'), bytes('sampling_parameters')],
     outputs: [
       bytes('text_output'),
@@ -95,10 +108,10 @@ function loopOn(session: InferenceSession, { tensors }: ReadDecoder): DecodeLoop
   return new DecodeLoop({ session, tensors, config: resolveDecodeConfig({ tokenBytes: tokenBytesOf(tensors) }) });
 }
 
-/** Rounds of a comparison: each way takes its turn in each. The first warms up. */
-const rounds = 5;
-
-async function comparedCompany(session: Session): Promise<Pick<DecodeFigures, 'oneText' | 'sixteenTexts'>> {
+async function comparedCompany(
+  session: Session,
+  { rounds, outputTokens }: DecodeMeasurement,
+): Promise<Pick<DecodeRates, 'oneText' | 'sixteenTexts'>> {
   const alone: number[] = [];
   const together: number[] = [];
   for (let round = 0; round <= rounds; round++) {
@@ -114,26 +127,28 @@ async function comparedCompany(session: Session): Promise<Pick<DecodeFigures, 'o
 async function comparedLoops(
   session: InferenceSession,
   decoder: ReadDecoder,
-): Promise<Pick<DecodeFigures, 'decodeLoop' | 'bareLoop' | 'handedBack'>> {
-  const uncut = await openUncutStoryteller();
+  { file, rounds, outputTokens, hasHandedBack }: DecodeMeasurement,
+): Promise<Pick<DecodeRates, 'decodeLoop' | 'bareLoop' | 'handedBack'>> {
+  const uncut = hasHandedBack ? await openMeasured(file, file) : undefined;
   const ways = [
     () => greedy(loopOn(session, decoder), texts, outputTokens),
     () => decodeOnCutGraph(session, decoder, promptsOf(texts), outputTokens),
-    () => decodeOnUncutGraph(uncut, decoder, promptsOf(texts), outputTokens),
-  ] as const;
+    ...(uncut === undefined ? [] : [() => decodeOnUncutGraph(uncut, decoder, promptsOf(texts), outputTokens)]),
+  ];
   const times = ways.map((): number[] => []);
-  const expected = await ways[0]();
+  let expected: string | undefined;
   for (let round = 0; round <= rounds; round++) {
     for (const [index, way] of ways.entries()) {
       const beganAt = performance.now();
-      const outputs = await way();
+      const outputs = JSON.stringify(await way());
       if (round > 0) times[index]?.push(performance.now() - beganAt);
-      if (JSON.stringify(outputs) !== JSON.stringify(expected)) throw new Error(`way ${index} gives other tokens`);
+      expected ??= outputs;
+      if (outputs !== expected) throw new Error(`way ${index} gives other tokens`);
     }
   }
-  await uncut.release();
+  await uncut?.release();
   const [decodeLoop, bareLoop, handedBack] = times.map((all) => (texts * outputTokens * 1000) / medianOf(all));
-  return { decodeLoop, bareLoop, handedBack } as Record<'decodeLoop' | 'bareLoop' | 'handedBack', number>;
+  return { decodeLoop: decodeLoop as number, bareLoop: bareLoop as number, handedBack };
 }
 
 function medianOf(values: readonly number[]): number {
@@ -170,10 +185,7 @@ function told(
   });
 }
 
-async function measuredGaps(
-  session: InferenceSession,
-  decoder: ReadDecoder,
-): Promise<Pick<DecodeFigures, 'longestGapMs' | 'longestGapWithPromptMs' | 'prefillPieceMs'>> {
+async function measuredGaps(session: InferenceSession, decoder: ReadDecoder): Promise<DecodeGaps> {
   const longest = async (newcomer: readonly number[] | undefined): Promise<number> => {
     const loop = loopOn(session, decoder);
     let longestMs = 0;

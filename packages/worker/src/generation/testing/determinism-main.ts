@@ -3,9 +3,9 @@
  * the bits of texts change with their company, with rebuilds or with lost caches. The bundled storyteller unless a model is given. Minutes.
  */
 import { parseArgs } from 'node:util';
-import { InferenceSession } from '../../onnxruntime/onnxruntime.ts';
 import { storytellerFile } from '../../testing/storyteller-folder.ts';
 import { readDecoder } from '../read-decoder.ts';
+import { openMeasured } from './bare-decode.ts';
 import { checkDeterminism } from './determinism.ts';
 
 const { values, positionals } = parseArgs({
@@ -17,11 +17,9 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
   },
 });
-const decoder = await readDecoder(positionals[0] ?? storytellerFile);
-const session = await InferenceSession.create(decoder.model as Uint8Array, {
-  intraOpNumThreads: 1,
-  interOpNumThreads: 1,
-});
+const file = positionals[0] ?? storytellerFile;
+const decoder = await readDecoder(file);
+const session = await openMeasured(file, decoder.model);
 const began = performance.now();
 const { steps, preemptions, differences } = await checkDeterminism({
   decoder,
