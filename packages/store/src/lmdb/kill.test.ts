@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { counterFrom, counterKeys, counterValue } from '../testing/counters.ts';
 import { openLmdbStore } from './lmdb-store.ts';
 
-const program = fileURLToPath(new URL('../../dist/testing/put-loop.js', import.meta.url));
+const programAt = (name: string): string => fileURLToPath(new URL(`../../dist/testing/${name}.js`, import.meta.url));
+const program = programAt('put-loop');
 const rounds = process.env.TEST_LONG === '1' ? 30 : 3;
 
 beforeAll(() => {
@@ -80,14 +81,13 @@ describe.each(['synced', 'unsynced'])('%s', (mode) => {
 });
 
 test.runIf(process.platform === 'linux')(
-  'a store whose owner is ending is opened when it has ended',
+  'a store whose owner is ending in the middle of a write is opened when it has ended',
   { timeout: 60_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
-    const child = spawn(process.execPath, [program, folder, 'unsynced'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await new Promise((resolve) => child.stdout.once('data', resolve));
     // Stopped, it answers nobody, as a process does whose descriptors are being closed.
-    child.kill('SIGSTOP');
+    const child = spawn(process.execPath, [programAt('stop-in-write'), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
     const owner = readdirSync(folder).find((name) => name.startsWith('owner-')) as string;
     const socketsOfOwner = (): number => readFileSync('/proc/net/unix', 'utf8').split(owner).length - 1;
     const opening = openLmdbStore({ path: folder });

@@ -31,6 +31,7 @@ export async function openOwnedFolder(options: OwnedFolderOptions): Promise<Owne
   const folder = resolve(options.path);
   prepareFolder(folder, options.temporaryFolder ?? tmpdir());
   if (options.isPrivate) makePrivateFiles(folder);
+  await Ownership.refuseIfTaken(folder);
   const table = await openTable(folder, options);
   let ownership: Ownership | undefined;
   try {

@@ -30,7 +30,17 @@ export class Ownership {
     this.#name = name;
   }
 
-  /** Throws `store-locked` when another process, or this one, has the store open. */
+  /**
+   * Throws `store-locked` when another process, or this one, has the store open. To be called before lmdb opens the folder:
+   * lmdb waits, and the whole process with it, for a writer that stands still, however long that takes.
+   */
+  static async refuseIfTaken(folder: string): Promise<void> {
+    for (const name of socketsIn(folder)) {
+      if (await withAddress(folder, name, isAnswered)) throw locked(folder);
+    }
+  }
+
+  /** Throws `store-locked` when another process, or this one, was faster. */
   static async take(folder: string, host: TableHost): Promise<Ownership> {
     const known = host.read((table) => textFrom(table.get(ownerKey)));
     if (known !== '' && (await withAddress(folder, known, isAnswered))) throw locked(folder);
@@ -52,8 +62,8 @@ export class Ownership {
 
   /** The processes that listen there are dead, or have just been told that this one was faster. */
   #removeOthers(folder: string): void {
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith(socketPrefix) && name !== this.#name) rmSync(join(folder, name), { force: true });
+    for (const name of socketsIn(folder)) {
+      if (name !== this.#name) rmSync(join(folder, name), { force: true });
     }
   }
 
@@ -66,6 +76,10 @@ export class Ownership {
     this.#server.close();
     rmSync(this.#socketPath, { force: true });
   }
+}
+
+function socketsIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.startsWith(socketPrefix));
 }
 
 export const ownerRecord = ownerKey;
