@@ -86,7 +86,9 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
     // Stopped, it answers nobody, as a process does whose descriptors are being closed.
-    const child = spawn(process.execPath, [programAt('stop-in-write'), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [programAt('stop-in-write'), folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await new Promise((resolve) => child.stdout.once('data', resolve));
     const owner = readdirSync(folder).find((name) => name.startsWith('owner-')) as string;
     const socketsOfOwner = (): number => readFileSync('/proc/net/unix', 'utf8').split(owner).length - 1;
