@@ -69,6 +69,12 @@ const secureDefaults = {
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } satisfies TlsOptions;
 
+/**
+ * Connections that may wait to be accepted, while the process is busy or a new one takes over the socket; the system lowers it to
+ * its own limit (`net.core.somaxconn`). Beyond that the system drops what clients send, and they try again after seconds.
+ */
+const acceptQueueMax = 65_535;
+
 /** A server that listens on a socket. */
 export interface ListeningServer extends HttpServer {
   /** The listening socket as Node's channel between processes passes it on without accepting from it. */
@@ -184,7 +190,7 @@ class WireServer implements ListeningServer {
   listen(address: ListenAddress): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(address, () => {
+      this.#server.listen({ ...address, backlog: acceptQueueMax }, () => {
         this.#server.off('error', reject);
         this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
