@@ -52,6 +52,30 @@ async function readMemory(): Promise<MemoryReading | undefined> {
   return { minute: elapsedMinutes(), keptBytes, pagesBytes };
 }
 
+function countsText({ calls, refused, failed, wrong, skipped }: BystanderReport): string {
+  return `${calls} calls, ${refused} refused, ${failed} failed, ${wrong} wrong, ${skipped} not made`;
+}
+
+/** Of the small requests, in milliseconds. */
+function p99({ latenciesMs }: BystanderReport): string {
+  return nearestRank(latenciesMs, 0.99).toFixed(1);
+}
+
+function sumOf(reports: readonly BystanderReport[]): BystanderReport {
+  const sum = (count: 'calls' | 'refused' | 'failed' | 'wrong' | 'skipped'): number =>
+    reports.reduce((total, report) => total + report[count], 0);
+  return {
+    calls: sum('calls'),
+    refused: sum('refused'),
+    failed: sum('failed'),
+    wrong: sum('wrong'),
+    skipped: sum('skipped'),
+    latenciesMs: reports.flatMap(({ latenciesMs }) => latenciesMs),
+    largeLatenciesMs: reports.flatMap(({ largeLatenciesMs }) => largeLatenciesMs),
+    problems: reports.flatMap(({ problems }) => problems),
+  };
+}
+
 function addressFrom(): string {
   return `127.0.${1 + random.below(4)}.${2 + random.below(200)}`;
 }
@@ -72,13 +96,14 @@ const elapsedMinutes = (): number => (performance.now() - startedAt) / 60_000;
 const memory: MemoryReading[] = [];
 const harms = new Set<string>();
 const loop = await LoopWatch.start(harness.ports.metrics, harness.routerPid);
-await harness.bystanders.start([bystanderAddress]);
+const rounds: BystanderReport[] = [];
 
 while (elapsedMinutes() < minutes && !harness.isServerGone) {
   const chosen = new Set<Attack>();
   const atOnce = 1 + random.below(3);
   while (chosen.size < atOnce) chosen.add(random.pick(mixed));
   const seconds = 5 + random.below(20);
+  await harness.bystanders.start([bystanderAddress]);
   const attackers = [...chosen].map((attack) => {
     const pressure = (1 + random.below(10)) / 10;
     const { ports, routerPid, isTls } = harness;
@@ -92,6 +117,11 @@ while (elapsedMinutes() < minutes && !harness.isServerGone) {
     console.log(`${elapsedMinutes().toFixed(1)} min, ${attack.name} at ${pressure}: ${fateText(fate)}`);
   }
   const reading = await readMemory();
+  // Calls are reported round by round, so that one that failed can be told from the attacks beside it.
+  const round = (await harness.bystanders.stop())[bystanderAddress] as BystanderReport;
+  rounds.push(round);
+  console.log(`${elapsedMinutes().toFixed(1)} min, bystander: ${countsText(round)}, p99 ${p99(round)} ms`);
+  for (const problem of round.problems) console.log(`  ! ${problem}`);
   if (reading === undefined) break;
   memory.push(reading);
   const { minute, keptBytes, pagesBytes } = reading;
@@ -100,19 +130,15 @@ while (elapsedMinutes() < minutes && !harness.isServerGone) {
   );
 }
 
-const report = (await harness.bystanders.stop())[bystanderAddress] as BystanderReport;
 const { longestMs, longestHeldMs } = await loop.stop();
 const lastHalf = memory.filter(({ minute }) => minute >= elapsedMinutes() / 2);
 const keptSlope = slopeOf(lastHalf.map(({ minute, keptBytes }) => [minute, keptBytes]));
 const pagesSlope = slopeOf(lastHalf.map(({ minute, pagesBytes }) => [minute, pagesBytes]));
-const failures = report.refused + report.failed + report.wrong + report.skipped;
-console.log(
-  `\nseed ${seed}, ${minutes} minutes: ${report.calls} bystander calls, ${report.refused} refused, ${report.failed} failed, ${report.wrong} wrong, ${report.skipped} not made`,
-);
-for (const problem of report.problems) console.log(`  ! ${problem}`);
+const total = sumOf(rounds);
+const failures = total.refused + total.failed + total.wrong + total.skipped;
+console.log(`\nseed ${seed}, ${minutes} minutes: bystander: ${countsText(total)}`);
 for (const harm of harms) console.log(`  ! ${harm}`);
-const p99 = (list: readonly number[]): string => nearestRank(list, 0.99).toFixed(1);
-console.log(`small requests: p99 ${p99(report.latenciesMs)} ms, calm ${p99(harness.calm.latenciesMs)} ms`);
+console.log(`small requests: p99 ${p99(total)} ms, calm ${p99(harness.calm)} ms`);
 console.log(`event loop: longest delay ${longestMs.toFixed(0)} ms, of which held ${longestHeldMs.toFixed(0)} ms`);
 const rate = (slope: number): string => `${(slope / 1e6).toFixed(2)} MB a minute`;
 console.log(
