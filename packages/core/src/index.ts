@@ -24,6 +24,7 @@ export type { LedgerHolder, LedgerLease, LedgerVerdict } from './memory/memory-l
 export { MemoryLedger } from './memory/memory-ledger.ts';
 export { LedgerConnection } from './memory/memory-owner.ts';
 export * from './model-policy.ts';
+export { LoopPolling, type LoopPollingLimits, type PolledWait } from './polling/loop-polling.ts';
 export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
 export { isSharedFailure } from './result-cache/shared-failure.ts';

@@ -14,6 +14,7 @@ import {
   ModelLibrary,
   measureProcess,
   measureProcesses,
+  type PendingObserver,
   PreparedLane,
   ProbeMemory,
   pathRedactionFor,
@@ -65,6 +66,8 @@ export interface AssemblyParts {
   readonly clock?: Clock;
   /** Says which graphs have independent rows; the analysis in a process of its own unless given. */
   readonly analyseRows?: AnalyseRows;
+  /** Told how many requests are pending. */
+  readonly pendingObserver?: PendingObserver | undefined;
   /** Called with what a worker process prints; if left out, nobody sees it. */
   readonly onWorkerLine?: LocalLaneOptions['onWorkerLine'];
   /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
@@ -114,6 +117,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       onOutcome: parts.onShadow ?? (() => {}),
     },
     random,
+    pendingObserver: parts.pendingObserver,
     onSharingStopped: (model, reason) => listener.sharingStopped(model, reason),
   });
   const runners = new Runners({

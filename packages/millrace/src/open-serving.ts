@@ -10,7 +10,8 @@ import { codeId } from './programs.ts';
 import { ReadingCache } from './reading-cache.ts';
 import type { HeldFolder } from './supervisor/messages.ts';
 
-export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable' | 'onWorkerLine'> {
+export interface ServingParts
+  extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable' | 'onWorkerLine' | 'pendingObserver'> {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
   readonly config: Config;

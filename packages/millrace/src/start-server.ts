@@ -2,6 +2,7 @@
 import { LifeCycleMetrics, MetricsObserver, MetricsRegistry, startProcessMetrics } from '@millrace/router/internal';
 import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
+import { eventLoopPolling } from './event-loop-polling.ts';
 import { FleetWatch } from './fleet-watch.ts';
 import type { Logger } from './logging/logger.ts';
 import { openServing } from './open-serving.ts';
@@ -34,6 +35,7 @@ async function startOn(
     config,
     observer,
     listener: watch,
+    pendingObserver: eventLoopPolling(config.server.pollMicrosMax),
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     heldFolder: supervision?.folder,
     isRestart: (supervision?.restarts ?? 0) > 0,

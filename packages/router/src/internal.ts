@@ -8,6 +8,8 @@ export { type Clock, systemClock } from './data-plane/clock.ts';
 export { noTrail } from './data-plane/infer.ts';
 export { createDataPlane, type LiveDataPlane } from './data-plane/live-data-plane.ts';
 export { type DataPlaneObserver, type ModelObserver, silentObserver, type WorkerState } from './data-plane/observer.ts';
+export type { PendingObserver } from './data-plane/pending-requests.ts';
+export { PolledLoop } from './data-plane/polled-loop.ts';
 export { Runners } from './data-plane/runner-of.ts';
 export type { DrivenScheduler } from './data-plane/scheduler-loop.ts';
 export { ServedModel } from './data-plane/served-model.ts';

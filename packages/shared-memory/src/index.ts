@@ -11,3 +11,4 @@ export { idleMappingsMax, MappingPool } from './mapping-pool.ts';
 export { type NativeFunction, type NativeLibrary, openNativeLibrary } from './native-library.ts';
 export { takePeerUser } from './peer-user.ts';
 export { trimAllocator } from './trim-allocator.ts';
+export { takeYieldCore } from './yield-core.ts';

@@ -34,6 +34,8 @@ export interface SystemCalls {
   setEnvironment(name: string, value: string): void;
   /** Returns free memory of the C library's allocator to the system, or throws: only GNU's can. */
   trimAllocator(): void;
+  /** Lets other threads run on the core of this one first. */
+  yieldCore(): void;
   /** The user of the process at the other end of a connected Unix socket. */
   peerUser(descriptor: number): number;
 }
@@ -97,6 +99,7 @@ function loadSystemCalls(): SystemCalls {
   const setsockopt = library.func(
     'int setsockopt(int descriptor, int level, int option, const void *value, unsigned int bytes)',
   );
+  const schedYield = library.func('int sched_yield()');
   const setenv = library.func('int setenv(const char *name, const char *value, int replaces)');
   // Looked up when it is called: only GNU's library has it.
   let mallocTrim: ((keptBytes: number) => number) | undefined;
@@ -162,6 +165,7 @@ function loadSystemCalls(): SystemCalls {
       mallocTrim ??= library.func('int malloc_trim(size_t kept)');
       mallocTrim(0);
     },
+    yieldCore: () => void schedYield(),
     setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
     peerUser(descriptor) {
       // A struct ucred: process, user and group.

@@ -83,6 +83,7 @@ test('serve gets its configuration from file, variables, flags and arguments', a
     callerHeader: '',
     trustedProxies: [],
     host: '127.0.0.1',
+    pollMicrosMax: 200,
     allowedHosts: [],
     httpPort: 9000,
     grpcPort: 8001,

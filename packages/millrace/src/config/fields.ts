@@ -146,6 +146,15 @@ export const fields = {
       description: 'Address to listen on. The default is reachable from this machine only; containers set 0.0.0.0.',
       default: '127.0.0.1',
     }),
+    pollMicrosMax: integer({
+      flag: 'poll-micros-max',
+      synonyms: ['busy-poll', 'spin'],
+      description:
+        'How long the server polls for the next request or answer instead of sleeping, in microseconds, while one caller sends one request after the other and no other thread wants its core. Off where processor time is limited by a control group. 0: it always sleeps.',
+      default: 200,
+      min: 0,
+      max: 10_000,
+    }),
     allowedHosts: hostPatterns({
       flag: 'allowed-hosts',
       synonyms: ['allowed-host', 'trusted-hosts'],

@@ -36,6 +36,7 @@ test('nothing written means the defaults, and they are valid', () => {
     callerHeader: '',
     trustedProxies: [],
     host: '127.0.0.1',
+    pollMicrosMax: 200,
     allowedHosts: [],
     httpPort: 8000,
     grpcPort: 8001,
@@ -130,6 +131,7 @@ test('each layer wins over the ones before it', () => {
     trustedProxies: [],
     id: 'file',
     host: 'options.example',
+    pollMicrosMax: 200,
     allowedHosts: [],
   });
 });

@@ -73,14 +73,26 @@ export class PendingRequest implements ArrivedRequest {
   }
 }
 
+/** Told how many requests are pending. */
+export interface PendingObserver {
+  added(count: number): void;
+  removed(count: number): void;
+}
+
 /** By id. Ids are positions in a list and reused at once; the scheduler's RequestTable says why this is not a Map. */
 export class PendingRequests {
   readonly #byId: (PendingRequest | undefined)[] = [];
   readonly #free: RequestId[] = [];
+  readonly #observer: PendingObserver | undefined;
+
+  constructor(observer?: PendingObserver) {
+    this.#observer = observer;
+  }
 
   add(pending: PendingRequest): void {
     pending.request = this.#free.pop() ?? this.#byId.length;
     this.#byId[pending.request] = pending;
+    this.#observer?.added(this.#byId.length - this.#free.length);
   }
 
   mustGet(id: RequestId): PendingRequest {
@@ -96,6 +108,7 @@ export class PendingRequests {
     this.#free.push(id);
     pending.hasEnded = true;
     pending.stopListening?.();
+    this.#observer?.removed(this.#byId.length - this.#free.length);
     return pending;
   }
 }

@@ -17,7 +17,7 @@ import {
 import { ArrivingInputs, type InputMemory } from './arriving-inputs.ts';
 import type { Clock } from './clock.ts';
 import type { ModelObservers } from './model-observers.ts';
-import { PendingRequest, PendingRequests } from './pending-requests.ts';
+import { type PendingObserver, PendingRequest, PendingRequests } from './pending-requests.ts';
 import type { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
 import type { ValidInferRequest } from './valid-request.ts';
@@ -39,6 +39,7 @@ export interface SchedulerLoopParts
   readonly observers: ModelObservers;
   /** Told when a retiring model is idle. */
   readonly retiring: RetiringModels;
+  readonly pendingObserver?: PendingObserver | undefined;
 }
 
 export class SchedulerLoop implements WorkerEvents, WorkInspection {
@@ -46,7 +47,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   readonly #clock: Clock;
   readonly #observers: ModelObservers;
   readonly #retiring: RetiringModels;
-  readonly #pending = new PendingRequests();
+  readonly #pending: PendingRequests;
   readonly #batches: WorkerBatches;
   readonly #arriving = new ArrivingInputs((worker) => this.#batches.linkOf(worker));
   /**
@@ -57,11 +58,12 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
 
-  constructor({ scheduler, clock, observers, retiring, ...rest }: SchedulerLoopParts) {
+  constructor({ scheduler, clock, observers, retiring, pendingObserver, ...rest }: SchedulerLoopParts) {
     this.#scheduler = scheduler;
     this.#clock = clock;
     this.#observers = observers;
     this.#retiring = retiring;
+    this.#pending = new PendingRequests(pendingObserver);
     const onSkipped = (message: FailedMessage): void => this.batchFailed(message);
     const onCredit = (batch: number, hasCredit: boolean): void => this.#credited(batch, hasCredit);
     this.#batches = new WorkerBatches({ ...rest, pending: this.#pending, observers, clock, onSkipped, onCredit });
