@@ -88,6 +88,7 @@ test('there is a page for each mechanism', () => {
     'life-cycle.md',
     'memory.md',
     'pipelines.md',
+    'polling.md',
     'retry.md',
     'sequences.md',
     'shutdown.md',

@@ -23,9 +23,11 @@ async function startOn(
 ): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
+  const polling = eventLoopPolling(config.server.pollMicrosMax);
   const processMetrics = startProcessMetrics(metrics, {
     startedAtMs: Date.now() - process.uptime() * 1000,
     restarts: supervision?.restarts ?? 0,
+    polling,
   });
   components.add({ close: () => processMetrics.stop() });
   const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
@@ -35,7 +37,7 @@ async function startOn(
     config,
     observer,
     listener: watch,
-    pendingObserver: eventLoopPolling(config.server.pollMicrosMax),
+    pendingObserver: polling,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     heldFolder: supervision?.folder,
     isRestart: (supervision?.restarts ?? 0) > 0,

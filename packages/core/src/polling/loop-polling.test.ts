@@ -114,6 +114,7 @@ describe('LoopPolling', () => {
       pauseMs = paused;
     }
     expect(pauseMs).toBeLessThanOrEqual(pauseMsMax + 10);
+    expect(loop.polling.pauses).toBe(10);
   });
 
   it('notices a core that is taken until the event is there', () => {

@@ -28,6 +28,8 @@ export const pauseMsMax = 60_000;
 
 export class LoopPolling {
   readonly #limits: LoopPollingLimits;
+  /** How often polling was paused. */
+  pauses = 0;
   #wait: PolledWait | undefined = undefined;
   #waitBeganAt = 0;
   readonly #shortWaits: Record<PolledWait, number> = { request: 0, answer: 0 };
@@ -99,6 +101,7 @@ export class LoopPolling {
     const isSoon = now - this.#pausedUntil <= this.#pauseMs;
     this.#pauseMs = isSoon ? Math.min(2 * this.#pauseMs, pauseMsMax) : pauseMsMin;
     this.#pausedUntil = now + this.#pauseMs;
+    this.pauses += 1;
     this.#lostMs = 0;
     this.#firstLateAt = Number.NEGATIVE_INFINITY;
   }

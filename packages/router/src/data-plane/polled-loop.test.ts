@@ -54,6 +54,8 @@ describe('PolledLoop', () => {
     turns.yields = 0;
     const polls = turns.request();
     expect(polls).toBeGreaterThan(25);
+    expect(turns.loop.polls).toBeGreaterThanOrEqual(polls);
+    expect(turns.loop.pauses).toBe(0);
     expect(turns.yields).toBeGreaterThan(polls - 4);
     expect(turns.isAwake).toBe(true);
     turns.pass(1);

@@ -7,6 +7,8 @@ export class PolledLoop implements PendingObserver {
   readonly #clock: Pick<Clock, 'now' | 'endOfTurn'>;
   readonly #polling: LoopPolling;
   readonly #yieldCore: () => void;
+  /** How often it has polled. */
+  polls = 0;
   /** A poll is scheduled: the event loop does not sleep before it. */
   #isScheduled: boolean = false;
 
@@ -15,6 +17,11 @@ export class PolledLoop implements PendingObserver {
     this.#clock = clock;
     this.#yieldCore = yieldCore;
     this.#polling = new LoopPolling(limits);
+  }
+
+  /** How often polling was paused. */
+  get pauses(): number {
+    return this.#polling.pauses;
   }
 
   added(count: number): void {
@@ -43,6 +50,7 @@ export class PolledLoop implements PendingObserver {
 
   readonly #poll = (): void => {
     this.#isScheduled = false;
+    this.polls += 1;
     if (!this.#polling.continues(this.#clock.now())) return;
     this.#yieldCore();
     this.#schedule();

@@ -77,7 +77,11 @@ function checkHistogram(name: string, family: ParsedFamily): void {
 function busyRegistry(): { registry: MetricsRegistry; stop: () => void } {
   const registry = new MetricsRegistry();
   const observer = new MetricsObserver(registry, { version: '1.2.3', node: 'v20.0.0' });
-  const process = startProcessMetrics(registry, { startedAtMs: 1_700_000_000_000, restarts: 2 });
+  const process = startProcessMetrics(registry, {
+    startedAtMs: 1_700_000_000_000,
+    restarts: 2,
+    polling: { polls: 70, pauses: 3 },
+  });
   const model = observer.observerFor('say "hi"\\\n', '1');
   const timing = { queueMs: 1, computeInputMs: 0.1, computeInferMs: 3, computeOutputMs: 0.1, totalMs: 5 };
   for (const code of Object.keys(errorCatalogue) as (keyof typeof errorCatalogue)[]) model.requestRefused(code);

@@ -579,6 +579,18 @@ export const processMetrics = {
     help: 'Routers that the supervisor has started after another had died; 0 without a supervisor.',
     labels: [],
   },
+  polls: {
+    name: 'millrace_event_loop_polls_total',
+    type: 'counter',
+    help: 'Times that the router polled for the next event of one caller instead of sleeping.',
+    labels: [],
+  },
+  pollingPauses: {
+    name: 'millrace_event_loop_polling_pauses_total',
+    type: 'counter',
+    help: 'Times that polling was paused because another thread wanted the core of the router.',
+    labels: [],
+  },
   residentBytes: {
     name: 'process_resident_memory_bytes',
     type: 'gauge',

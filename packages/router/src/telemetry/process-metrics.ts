@@ -9,22 +9,32 @@ export interface ProcessMetrics {
   stop(): void;
 }
 
-export interface ProcessHistory {
+/** What the polling of the event loop has done so far. */
+export interface PollingView {
+  readonly polls: number;
+  readonly pauses: number;
+}
+
+export interface ProcessView {
   /** When the process started, in milliseconds since the Unix epoch. */
   readonly startedAtMs: number;
   /** Routers that the supervisor has started before this one. */
   readonly restarts: number;
+  /** Undefined: the event loop is not polled. */
+  readonly polling: PollingView | undefined;
 }
 
-export function startProcessMetrics(registry: MetricsRegistry, history: ProcessHistory): ProcessMetrics {
+export function startProcessMetrics(registry: MetricsRegistry, view: ProcessView): ProcessMetrics {
   const families = registerAll(registry, processMetrics);
   const loopDelay = new LoopDelaySampler(families.loopDelaySeconds.bind());
-  families.startSeconds.bind().set(history.startedAtMs / 1000);
-  families.restarts.bind().value = history.restarts;
+  families.startSeconds.bind().set(view.startedAtMs / 1000);
+  families.restarts.bind().value = view.restarts;
 
   const stopCollecting = registry.onCollect(async () => {
     const cpu = process.cpuUsage();
     families.cpuSeconds.bind().value = (cpu.user + cpu.system) / 1e6;
+    families.polls.bind().value = view.polling?.polls ?? 0;
+    families.pollingPauses.bind().value = view.polling?.pauses ?? 0;
     const memory = process.memoryUsage();
     families.residentBytes.bind().set(memory.rss);
     families.heapUsedBytes.bind().set(memory.heapUsed);
