@@ -25,6 +25,8 @@ export class FrameConnection {
   readonly #listener: FrameListener;
   readonly #head: Buffer;
   readonly #body: Buffer;
+  /** The frames of the last whole call, written again with another stream id: making them costs more than sending them. */
+  #prepared: Buffer | undefined = undefined;
   #held: Buffer = Buffer.alloc(0);
   #nextStreamId = 1;
   #receivedBytes = 0;
@@ -56,6 +58,16 @@ export class FrameConnection {
   call(staysOpen = false): number {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
+    // What is being written must not change.
+    const prepared = staysOpen || this.socket.writableLength > 0 ? undefined : this.#prepared;
+    const bytes = prepared ?? this.#framesOf(id, staysOpen);
+    if (prepared !== undefined) this.#renumber(prepared, id);
+    else if (!staysOpen) this.#prepared = bytes;
+    this.socket.write(bytes);
+    return id;
+  }
+
+  #framesOf(id: number, staysOpen: boolean): Buffer {
     const frames = Math.max(1, Math.ceil(this.#body.length / frameBytesMax));
     const bytes = Buffer.allocUnsafe(9 + this.#head.length + 9 * frames + this.#body.length);
     writeFrameHeader(bytes, 0, this.#head.length, frameType.headers, frameFlag.endHeaders, id);
@@ -68,8 +80,11 @@ export class FrameConnection {
       bytes.set(part, at + 9);
       at += 9 + part.length;
     }
-    this.socket.write(bytes);
-    return id;
+    return bytes;
+  }
+
+  #renumber(bytes: Buffer, id: number): void {
+    for (let at = 0; at < bytes.length; at += 9 + bytes.readUIntBE(at, 3)) bytes.writeUInt32BE(id, at + 5);
   }
 
   /** Sends messages on an open stream. The caller keeps so few on the way that no window is ever full. */
