@@ -15,7 +15,7 @@ import { slopeOf } from './least-squares.ts';
 import { nearestRank } from './quantile.ts';
 import { mebibytes } from './verdict.ts';
 import { LoopWatch } from './watch/loop-watch.ts';
-import { proportionalBytes } from './watch/memory-watch.ts';
+import { proportionalBytes, sharedMappings } from './watch/memory-watch.ts';
 
 const { values } = parseArgs({
   options: { seed: { type: 'string', default: '1' }, minutes: { type: 'string', default: '30' } },
@@ -31,12 +31,17 @@ const mixed = attacks.filter(
     attack.descriptorsMax === undefined,
 );
 
+/** A mapping that nobody uses is kept for the next worker, up to so many (`idleMappingsMax`); those of workers come on top. */
+const idleMappingsMax = 8;
+/** Workers of the models that are attacked, and those that replace others at the same time. */
+const workersMax = 16;
+
 /** How long attacks rest before memory is read. */
 const settleMs = 5000;
 
 interface MemoryReading {
   readonly minute: number;
-  /** Heap and external memory after a collection: grows with what the router forgets to free. */
+  /** Heap and external memory after a collection, but for memory shared with workers: grows with what the router forgets to free. */
   readonly keptBytes: number;
   /** The router's pages after it: grows also when the allocator cannot use again what was freed. */
   readonly pagesBytes: number;
@@ -49,7 +54,9 @@ async function readMemory(): Promise<MemoryReading | undefined> {
   const keptBytes = await Promise.race([harness.server.keptBytes(), harness.server.exit.then(() => undefined)]);
   const pagesBytes = proportionalBytes(harness.routerPid);
   if (keptBytes === undefined || pagesBytes === undefined) return undefined;
-  return { minute: elapsedMinutes(), keptBytes, pagesBytes };
+  const mappings = sharedMappings(harness.routerPid);
+  if (mappings.count > workersMax + idleMappingsMax) harms.add(`the router has ${mappings.count} shared mappings`);
+  return { minute: elapsedMinutes(), keptBytes: keptBytes - mappings.bytes, pagesBytes };
 }
 
 function countsText({ calls, refused, failed, wrong, skipped }: BystanderReport): string {

@@ -54,6 +54,6 @@ test('where the parts end does not matter', () => {
       for (const text of divided.texts) expect(text).not.toMatch(/\p{Surrogate}/u);
       for (const stop of stops) expect(divided.texts.join('')).not.toContain(stop);
     }),
-    { numRuns: 1000 },
+    { seed: 1, numRuns: 1000 },
   );
 });

@@ -104,7 +104,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])('%s', (kind) => {
         const tokens = ids.map((id) => tokenizer.takeToken(id)).filter((token) => token !== undefined);
         expect(partsOf(tokenizer, ids).join('')).toBe(wholes[kind](tokens));
       }),
-      { numRuns: 400 },
+      { seed: 1, numRuns: 400 },
     );
   });
 
@@ -115,6 +115,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])('%s', (kind) => {
         for (const part of parts) expect(part).not.toMatch(/\p{Surrogate}/u);
         expect(partsOf(tokenizer, ids)).toEqual(parts);
       }),
+      { seed: 1 },
     );
   });
 });

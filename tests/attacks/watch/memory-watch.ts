@@ -13,6 +13,22 @@ export function proportionalBytes(pid: number): number | undefined {
   }
 }
 
+/**
+ * Address space of memory that the router shares with workers, in use or kept for the next worker. Node counts all of it as memory
+ * outside of the heap, whatever its pages are.
+ */
+export function sharedMappings(pid: number): { readonly count: number; readonly bytes: number } {
+  let count = 0;
+  let bytes = 0;
+  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
+    if (!line.includes('/memfd:millrace')) continue;
+    const [from, to] = (line.split(' ', 1)[0] as string).split('-').map((address) => Number.parseInt(address, 16));
+    count += 1;
+    bytes += (to as number) - (from as number);
+  }
+  return { count, bytes };
+}
+
 export class MemoryWatch {
   readonly #timer: NodeJS.Timeout;
   readonly #pid: number;
