@@ -1,6 +1,6 @@
 /** The router polls for one caller that sends one request after the other, as long as it is configured to. */
-import { existsSync, readFileSync } from 'node:fs';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { processorGrant } from 'millrace/internal';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inferOverRest } from '../support/inference-call.ts';
 import { metricFrom } from '../support/metrics.ts';
@@ -17,10 +17,7 @@ beforeAll(() => {
 afterAll(() => models.remove());
 
 /** Where processor time is limited the router never polls. */
-function isLimited(): boolean {
-  const path = '/sys/fs/cgroup/cpu.max';
-  return process.platform !== 'linux' || (existsSync(path) && !readFileSync(path, 'utf8').startsWith('max'));
-}
+const { hasQuota } = processorGrant();
 
 const one = { datatype: 'FP32' as const, shape: [1, 2], values: [1, 2] };
 const inputs = [
@@ -43,8 +40,8 @@ async function pollsAfter(server: ServerProcess, requests: number): Promise<numb
 
 test('one caller makes the router poll', async () => {
   const server = await ServerProcess.start([models.path, '--poll-micros-max', '10000']);
-  const count = await pollsAfter(server, isLimited() ? 100 : requestsMax);
-  if (isLimited()) expect(count).toBe(0);
+  const count = await pollsAfter(server, hasQuota ? 100 : requestsMax);
+  if (hasQuota) expect(count).toBe(0);
   else expect(count).toBeGreaterThan(0);
   expect(await server.stop()).toBe(0);
 }, 120_000);

@@ -25,18 +25,37 @@ export function eventLoopPolling(waitMicrosMax: number, grant = processorGrant()
   return new PolledLoop(systemClock, yieldCore, { waitMsMax: waitMicrosMax / 1000, pollsForAnswers: grant.cores > 1 });
 }
 
-/** Of the control group, as a container sees its own: version 2, or version 1, where `-1` is no limit. */
+/** Of the control groups of the process, up to the topmost that it can see. */
 function hasQuota(readFile: (path: string) => string): boolean {
-  const [quota] = readWords(readFile, '/sys/fs/cgroup/cpu.max');
-  if (quota !== undefined) return quota !== 'max';
-  const [microseconds] = readWords(readFile, '/sys/fs/cgroup/cpu/cpu.cfs_quota_us');
-  return microseconds !== undefined && microseconds !== '-1';
+  const memberships = textOf(readFile, '/proc/self/cgroup').split('\n');
+  return memberships.some((membership) => {
+    // As `0::/path` in version 2, and `4:cpu,cpuacct:/path` in version 1.
+    const [, controllers = '', path = '/'] = membership.split(':');
+    return foldersFrom(path).some((folder) => {
+      const quota = textOf(readFile, `/sys/fs/cgroup${folder}/cpu.max`);
+      if (quota !== '') return !quota.startsWith('max');
+      const microseconds = textOf(readFile, `/sys/fs/cgroup/${controllers}${folder}/cpu.cfs_quota_us`);
+      return microseconds !== '' && microseconds !== '-1';
+    });
+  });
 }
 
-function readWords(readFile: (path: string) => string, path: string): readonly string[] {
+/** `/a/b`, `/a` and the root, which is empty. */
+function foldersFrom(path: string): readonly string[] {
+  const names = path.split('/').filter((name) => name !== '');
+  return Array.from({ length: names.length + 1 }, (_, left) =>
+    names
+      .slice(0, names.length - left)
+      .map((name) => `/${name}`)
+      .join(''),
+  );
+}
+
+/** Empty where there is no such file. */
+function textOf(readFile: (path: string) => string, path: string): string {
   try {
-    return readFile(path).trim().split(/\s+/);
+    return readFile(path).trim();
   } catch {
-    return [];
+    return '';
   }
 }

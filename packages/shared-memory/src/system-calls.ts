@@ -34,8 +34,8 @@ export interface SystemCalls {
   setEnvironment(name: string, value: string): void;
   /** Returns free memory of the C library's allocator to the system, or throws: only GNU's can. */
   trimAllocator(): void;
-  /** Lets other threads run on the core of this one first. */
-  yieldCore(): void;
+  /** Lets other threads run on the core of this one first. Not zero: the system does not allow it. */
+  yieldCore(): number;
   /** The user of the process at the other end of a connected Unix socket. */
   peerUser(descriptor: number): number;
 }
@@ -165,7 +165,7 @@ function loadSystemCalls(): SystemCalls {
       mallocTrim ??= library.func('int malloc_trim(size_t kept)');
       mallocTrim(0);
     },
-    yieldCore: () => void schedYield(),
+    yieldCore: () => schedYield(),
     setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
     peerUser(descriptor) {
       // A struct ucred: process, user and group.

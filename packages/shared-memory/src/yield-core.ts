@@ -1,12 +1,13 @@
 import { systemCalls } from './system-calls.ts';
 
 /**
- * Lets other threads have the core of this one, if any of them wants it. Undefined where the call is not available. (Here because
+ * Offers the core of this thread to others, and returns when it has it again. Undefined where that is not available. (Here because
  * it needs the C library.)
  */
 export function takeYieldCore(): (() => void) | undefined {
   try {
-    return systemCalls().yieldCore;
+    const { yieldCore } = systemCalls();
+    return yieldCore() === 0 ? yieldCore : undefined;
   } catch {
     // Another system, or no binary of koffi.
     return undefined;

@@ -1,8 +1,8 @@
 /**
  * Decides when an event loop asks for events again and again instead of sleeping. Waking up costs tens of microseconds, which is
  * most of what one caller waits for who sends one request after the other. Polling pays only if the next event is near and nobody
- * else wants the core, so it begins after several short waits in a row, ends with the first long one, and pauses when polls are
- * late: then another thread had the core meanwhile.
+ * else wants the core, so it begins after several short waits in a row, ends with the first long one, and pauses where another
+ * thread takes the core that is offered to it before each poll.
  */
 
 /** What is waited for: the next request while none is in flight, or the answer to the only one. */
@@ -17,11 +17,11 @@ export interface LoopPollingLimits {
 
 /** Short waits of a kind in a row before it is polled for. */
 export const shortWaitsMin = 8;
-/** A poll that comes later than this after the last one is late. */
-export const lateMsMin = 0.2;
-/** Late polls that take so much of `lateWindowMs` together are a busy core. Less is collected garbage, or compiled code, of this process. */
-export const lostMsMax = 10;
-const lateWindowMs = 100;
+/** An offer of the core that takes this long was accepted by another thread. */
+export const takenMsMin = 0.2;
+/** So much time that others took within `takenWindowMs` is a busy core. Less are interrupts, and threads that compile code of this process. */
+export const takenMsMax = 10;
+const takenWindowMs = 100;
 /** The first pause; each one that follows soon is twice as long. */
 export const pauseMsMin = 1000;
 export const pauseMsMax = 60_000;
@@ -33,9 +33,9 @@ export class LoopPolling {
   #wait: PolledWait | undefined = undefined;
   #waitBeganAt = 0;
   readonly #shortWaits: Record<PolledWait, number> = { request: 0, answer: 0 };
-  #polledAt = Number.NaN;
-  #lostMs = 0;
-  #firstLateAt = Number.NEGATIVE_INFINITY;
+  #isPolling: boolean = false;
+  #takenMs = 0;
+  #firstTakenAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #pauseMs = pauseMsMin;
 
@@ -47,23 +47,20 @@ export class LoopPolling {
   begin(wait: PolledWait, now: number): boolean {
     this.#wait = wait;
     this.#waitBeganAt = now;
-    this.#polledAt = Number.NaN;
-    if (this.#shortWaits[wait] < shortWaitsMin || now < this.#pausedUntil) return false;
-    if (wait === 'answer' && !this.#limits.pollsForAnswers) return false;
-    this.#polledAt = now;
-    return true;
+    const isAllowed = wait === 'request' || this.#limits.pollsForAnswers;
+    this.#isPolling = isAllowed && this.#shortWaits[wait] >= shortWaitsMin && now >= this.#pausedUntil;
+    return this.#isPolling;
   }
 
   /** What was waited for is there. */
   end(now: number): void {
     const wait = this.#wait;
     if (wait === undefined) return;
-    this.#noteDelay(now);
     this.#shortWaits[wait] = now - this.#waitBeganAt <= this.#limits.waitMsMax ? this.#shortWaits[wait] + 1 : 0;
     this.#stop();
   }
 
-  /** Several requests are in flight: their events keep the loop awake, and workers may need the core. */
+  /** Several requests are in flight: workers may need the core, and it is no longer one caller's. */
   abandon(): void {
     this.#shortWaits.request = 0;
     this.#shortWaits.answer = 0;
@@ -72,29 +69,26 @@ export class LoopPolling {
 
   /** To be asked after each poll that has found nothing. */
   continues(now: number): boolean {
-    if (this.#wait === undefined || Number.isNaN(this.#polledAt)) return false;
-    this.#noteDelay(now);
-    if (now - this.#waitBeganAt <= this.#limits.waitMsMax && now >= this.#pausedUntil) return true;
-    this.#polledAt = Number.NaN;
-    return false;
+    const { waitMsMax } = this.#limits;
+    this.#isPolling = this.#isPolling && now - this.#waitBeganAt <= waitMsMax && now >= this.#pausedUntil;
+    return this.#isPolling;
+  }
+
+  /** The core was offered to other threads for so long. */
+  offered(beganAt: number, endedAt: number): void {
+    const takenMs = endedAt - beganAt;
+    if (takenMs < takenMsMin) return;
+    if (endedAt - this.#firstTakenAt > takenWindowMs) {
+      this.#firstTakenAt = endedAt;
+      this.#takenMs = 0;
+    }
+    this.#takenMs += takenMs;
+    if (this.#takenMs >= takenMsMax) this.#pause(endedAt);
   }
 
   #stop(): void {
     this.#wait = undefined;
-    this.#polledAt = Number.NaN;
-  }
-
-  #noteDelay(now: number): void {
-    if (Number.isNaN(this.#polledAt)) return;
-    const delayMs = now - this.#polledAt;
-    this.#polledAt = now;
-    if (delayMs < lateMsMin) return;
-    if (now - this.#firstLateAt > lateWindowMs) {
-      this.#firstLateAt = now;
-      this.#lostMs = 0;
-    }
-    this.#lostMs += delayMs;
-    if (this.#lostMs >= lostMsMax) this.#pause(now);
+    this.#isPolling = false;
   }
 
   #pause(now: number): void {
@@ -102,7 +96,7 @@ export class LoopPolling {
     this.#pauseMs = isSoon ? Math.min(2 * this.#pauseMs, pauseMsMax) : pauseMsMin;
     this.#pausedUntil = now + this.#pauseMs;
     this.pauses += 1;
-    this.#lostMs = 0;
-    this.#firstLateAt = Number.NEGATIVE_INFINITY;
+    this.#takenMs = 0;
+    this.#firstTakenAt = Number.NEGATIVE_INFINITY;
   }
 }

@@ -12,7 +12,7 @@ export class PolledLoop implements PendingObserver {
   /** A poll is scheduled: the event loop does not sleep before it. */
   #isScheduled: boolean = false;
 
-  /** `yieldCore` lets other threads have the core first. Whoever wants it makes the next poll late. */
+  /** `yieldCore` offers the core to other threads, and returns when it has it again. */
   constructor(clock: Pick<Clock, 'now' | 'endOfTurn'>, yieldCore: () => void, limits: LoopPollingLimits) {
     this.#clock = clock;
     this.#yieldCore = yieldCore;
@@ -51,8 +51,10 @@ export class PolledLoop implements PendingObserver {
   readonly #poll = (): void => {
     this.#isScheduled = false;
     this.polls += 1;
-    if (!this.#polling.continues(this.#clock.now())) return;
+    const now = this.#clock.now();
+    if (!this.#polling.continues(now)) return;
     this.#yieldCore();
+    this.#polling.offered(now, this.#clock.now());
     this.#schedule();
   };
 }

@@ -588,7 +588,7 @@ export const processMetrics = {
   pollingPauses: {
     name: 'millrace_event_loop_polling_pauses_total',
     type: 'counter',
-    help: 'Times that polling was paused because another thread wanted the core of the router.',
+    help: 'Times that polling was paused because another thread took the core that the router offered.',
     labels: [],
   },
   residentBytes: {
