@@ -116,6 +116,7 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
     options: InferenceOptions = {},
   ): Promise<InferenceResult<OutputsOf<Models[Name]>>> {
     const { version = '', outputs = [], parameters = {} } = options;
+    mustBeVersion(version);
     const tensors = this.#tensorsFrom(model, version, inputs as Readonly<Record<string, ModelInput>>, options);
     const call = {
       model: model as string,
@@ -210,7 +211,8 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
   }
 
   /** What a model takes and gives. */
-  describe(model: string, { version = '', ...options }: InferenceOptions = {}): Promise<ModelDescription> {
+  async describe(model: string, { version = '', ...options }: InferenceOptions = {}): Promise<ModelDescription> {
+    mustBeVersion(version);
     return this.#run('ModelMetadata', model, options, true, (transport, context) =>
       transport.describeModel(model, version, context),
     );
@@ -221,7 +223,8 @@ export class Client<Models extends ModelTypes<Models> = AnyModels> {
     return this.#run('ServerReady', '', options, true, (transport, context) => transport.isServerReady(context));
   }
 
-  isModelReady(model: string, { version = '', ...options }: InferenceOptions = {}): Promise<boolean> {
+  async isModelReady(model: string, { version = '', ...options }: InferenceOptions = {}): Promise<boolean> {
+    mustBeVersion(version);
     return this.#run('ModelReady', model, options, true, (transport, context) =>
       transport.isModelReady(model, version, context),
     );
@@ -324,6 +327,11 @@ export interface ModelClient<Models extends ModelTypes<Models>, Name extends key
 /** A context may name a version or a label behind the model. */
 function modelIn(context: string): string {
   return context.replace(/[:@].*$/, '');
+}
+
+/** Programs without types write numbers, which protobuf would not take for a text. */
+function mustBeVersion(version: unknown): void {
+  if (typeof version !== 'string') throw new TypeError(`version is ${String(version)}; it must be a text such as "2"`);
 }
 
 function resultFrom({ model, version, outputs }: InferReply): InferenceResult {

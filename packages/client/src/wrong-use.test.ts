@@ -96,7 +96,10 @@ const untyped = createClient('http://localhost:1', {
     calls: { close: () => {} } as never,
     links: { connect: () => ({ send: () => {}, ping: undefined, close: () => {} }), close: () => {} },
   }),
-}) as unknown as Record<'infer' | 'stream' | 'generate', (...given: unknown[]) => unknown>;
+}) as unknown as Record<
+  'infer' | 'describe' | 'isModelReady' | 'stream' | 'generate',
+  (...given: unknown[]) => unknown
+>;
 const tensor = { shape: [1], data: Float32Array.of(1) };
 
 test.each<[string, () => unknown, string]>([
@@ -107,6 +110,13 @@ test.each<[string, () => unknown, string]>([
   ],
   ['a deadline that is NaN', () => untyped.infer('m', { tensor }, { deadlineMs: Number.NaN }), 'deadlineMs is NaN'],
   ['such a deadline of a stream', () => untyped.stream('m', { deadlineMs: '5s' }), 'deadlineMs is 5s; it must'],
+  [
+    'a version that is a number',
+    () => untyped.infer('m', { tensor }, { version: 2 }),
+    'version is 2; it must be a text',
+  ],
+  ['such a version to describe', () => untyped.describe('m', { version: 2 }), 'version is 2; it must be a text'],
+  ['such a version to ask after', () => untyped.isModelReady('m', { version: 2 }), 'version is 2; it must be a text'],
   ['no prompt', () => untyped.generate('m', undefined), 'prompt is undefined; it must be a text'],
   ['a position of nothing', () => untyped.stream('m', { resume: {} }), 'resume is not the position of a stream'],
   ['a position that was not stored', () => untyped.generate('m', '', { resume: null }), 'resume is not the position'],
