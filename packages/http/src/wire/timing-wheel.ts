@@ -20,8 +20,11 @@ export abstract class WheelEntry {
 const bucketCount = 256;
 /** Resolution of deadlines unless a wheel is given another. */
 export const tickMs = 100;
-/** Milliseconds of a turn of the event loop for what is due, of a wheel that ticks by itself; the rest has the next turns. */
-export const wakeMsPerTurn = 2;
+/**
+ * Milliseconds of a turn of the event loop for what is due, of a wheel that ticks by itself; the rest has the next turns. Closing a
+ * connection takes several times as long in the ticks that follow.
+ */
+export const wakeMsPerTurn = 1;
 
 export class TimingWheel {
   nowMs: number;
