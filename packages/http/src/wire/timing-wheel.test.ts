@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TimingWheel, tickMs, WheelEntry } from './timing-wheel.ts';
+import { TimingWheel, tickMs, WheelEntry, wakeMsPerTurn } from './timing-wheel.ts';
 
 class Probe extends WheelEntry {
   readonly wokenMs: number[] = [];
@@ -90,7 +90,7 @@ test('what is due at once wakes over several advances where one may take only so
     wakes = 0;
     onDue(): void {
       this.wakes++;
-      now += 0.5;
+      now += wakeMsPerTurn / 4;
     }
   }
   const entries = [300, 400].flatMap((due) => Array.from({ length: 20 }, () => [due, new Slow()] as const));
@@ -98,7 +98,7 @@ test('what is due at once wakes over several advances where one may take only so
   now = 500;
   const counts: number[] = [];
   for (let isDone = false; !isDone; ) {
-    isDone = wheel.advance(2);
+    isDone = wheel.advance(wakeMsPerTurn);
     counts.push(40 - wheel.count);
   }
   expect(counts).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 40]);
