@@ -22,6 +22,18 @@ interface ReadHandle {
   [readerOf]?: DirectReader;
 }
 
+/**
+ * Ends and errors of sockets that one turn of the event loop passes on: each closes a connection, and a flood of them comes at once. The
+ * others have the next turns, and the end of the first; nobody waits for them.
+ */
+export const endsPerTurn = 64;
+
+interface WaitingEnd {
+  readonly handle: ReadHandle;
+  readonly reader: DirectReader;
+  readonly count: number;
+}
+
 interface StreamBinding {
   readonly streamBaseState?: Int32Array;
   readonly kReadBytesOrError?: number;
@@ -33,6 +45,9 @@ class DirectReads {
   /** What Node calls for all sockets. */
   #usual: OnRead | undefined = undefined;
   readonly #onRead: OnRead;
+  #endsOfTurn = 0;
+  #waitingEnds: WaitingEnd[] = [];
+  readonly #beginTurn = (): void => this.#passEnds();
 
   constructor(state: Int32Array, countAt: number) {
     this.#state = state;
@@ -57,8 +72,26 @@ class DirectReads {
   #read(handle: ReadHandle, bytes: ArrayBuffer | undefined): Uint8Array | undefined {
     const count = this.#state[this.#countAt] as number;
     const reader = handle[readerOf];
-    if (count > 0 && reader !== undefined && !reader.socket.destroyed) return reader.onDirectRead(count);
-    return this.#usual?.call(handle, bytes);
+    if (reader === undefined || reader.socket.destroyed || count === 0) return this.#usual?.call(handle, bytes);
+    if (count > 0) return reader.onDirectRead(count);
+    if (this.#endsOfTurn === 0) setImmediate(this.#beginTurn);
+    if (this.#endsOfTurn < endsPerTurn) {
+      this.#endsOfTurn++;
+      return this.#usual?.call(handle, bytes);
+    }
+    this.#waitingEnds.push({ handle, reader, count });
+    return undefined;
+  }
+
+  #passEnds(): void {
+    const ends = this.#waitingEnds.splice(0, endsPerTurn);
+    this.#endsOfTurn = ends.length;
+    if (ends.length > 0) setImmediate(this.#beginTurn);
+    for (const { handle, reader, count } of ends) {
+      if (reader.socket.destroyed) continue;
+      this.#state[this.#countAt] = count;
+      this.#usual?.call(handle);
+    }
   }
 }
 

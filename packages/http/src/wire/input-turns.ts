@@ -1,13 +1,18 @@
 /** An owner's connections may have more to read than one turn of the event loop should take. */
 export interface TurnInput {
   readonly owner: string;
+  /** What was read and set aside. */
+  readonly asideBytes: number;
   /** No more is read until it is released. */
   holdInput(): void;
+  /** Passes on what was set aside, and reads on. */
   releaseInput(): void;
 }
 
 /** Milliseconds that reading what one owner sent may take in a turn of the event loop, while others send as well. */
 export const ownerInputMsPerTurn = 2;
+/** What connections of one owner have read and set aside for later turns; a read beyond it is passed on at once. */
+export const asideBytesMax: number = 1024 * 1024;
 /** For this long after another owner has sent something, owners count as being beside each other. */
 const besideMs = 1000;
 
@@ -17,12 +22,14 @@ interface InputUse {
   /** Of one read, on average. */
   readMs: number;
   readonly held: TurnInput[];
+  asideBytes: number;
 }
 
 /**
  * Divides each turn of the event loop among the owners whose bytes arrive in it: connections of an owner that has had its
- * time are not read before the next turn, and then only as many as fit. Nothing is wasted: a turn in which the others have
- * little to do is short. Reads of an owner that is alone are not even timed.
+ * time are not read before the next turn, and then only as many as fit. The event loop learns of all sockets with something to
+ * read at once, so connections may be read after their owner's time is used up: their bytes are set aside. Nothing is wasted: a turn
+ * in which the others have little to do is short. Reads of an owner that is alone are not even timed.
  */
 export class InputTurns {
   readonly #nowMs: () => number;
@@ -41,7 +48,18 @@ export class InputTurns {
     this.#atTurnEnd = atTurnEnd;
   }
 
-  /** Before a read of a connection. */
+  /** After a read, before its bytes are passed on: whether the connection has to keep them until its release. */
+  setAside(input: TurnInput, bytes: number): boolean {
+    if (this.#besideUntilMs === 0) return false;
+    const use = this.#uses.get(input.owner);
+    if (use === undefined || use.ms <= ownerInputMsPerTurn || use.asideBytes + bytes > asideBytesMax) return false;
+    use.asideBytes += bytes;
+    input.holdInput();
+    use.held.push(input);
+    return true;
+  }
+
+  /** Before bytes of a connection are passed on. */
   begin({ owner }: TurnInput): void {
     if (owner !== this.#latestOwner) {
       const now = this.#nowMs();
@@ -71,7 +89,7 @@ export class InputTurns {
     const known = this.#uses.get(owner);
     if (known !== undefined) return known;
     if (this.#uses.size === 0) this.#atTurnEnd(this.#endTurn);
-    const use: InputUse = { ms: 0, readMs: 0, held: [] };
+    const use: InputUse = { ms: 0, readMs: 0, held: [], asideBytes: 0 };
     this.#uses.set(owner, use);
     return use;
   }
@@ -80,8 +98,13 @@ export class InputTurns {
     for (const [owner, use] of this.#uses) {
       use.ms = 0;
       const fitting = Math.max(1, Math.floor(ownerInputMsPerTurn / Math.max(use.readMs, 0.001)));
-      for (const input of use.held.splice(0, fitting)) input.releaseInput();
-      if (use.held.length === 0) this.#uses.delete(owner);
+      // What was set aside is passed on by its release, which takes time of this turn.
+      for (let left = Math.min(fitting, use.held.length); left > 0 && use.ms <= ownerInputMsPerTurn; left--) {
+        const input = use.held.shift() as TurnInput;
+        use.asideBytes -= input.asideBytes;
+        input.releaseInput();
+      }
+      if (use.held.length === 0 && use.ms === 0) this.#uses.delete(owner);
     }
     if (this.#uses.size > 0) this.#atTurnEnd(this.#endTurn);
   }

@@ -125,20 +125,40 @@ export class SharedInput {
     return next;
   }
 
+  /** A copy of what was read, for later; only of a read without a target. */
+  takeAside(count: number): Buffer {
+    const bytes = this.#bytes.subarray(0, count);
+    const copy = keptCopyOf(bytes);
+    if (this.#isPoisoned) bytes.fill(poisonByte);
+    return copy;
+  }
+
+  /** As `pass`, for what was taken aside. To be called between two reads. */
+  passAside(socket: Socket, transport: InputTransport, bytes: Buffer): void {
+    transport.connection.receive(bytes);
+    this.#aim(socket, transport);
+  }
+
   /** The memory that the next read would go to is needed elsewhere. To be called between two reads. */
   retarget(socket: Socket, transport: InputTransport): void {
+    if (transport.target !== undefined) this.#aim(socket, transport);
+  }
+
+  /** Has the next read of the socket go where its connection wants it. */
+  #aim(socket: Socket, transport: InputTransport): void {
     const { connection, target } = transport;
     const inside = socket as unknown as SocketInside;
     const handle = inside._handle;
     // A socket without a handle is closed, which releases its target.
-    if (target === undefined || this.#userBuffer === undefined || typeof handle?.useUserBuffer !== 'function') return;
+    if (this.#userBuffer === undefined || typeof handle?.useUserBuffer !== 'function') return;
     const next = connection.readTarget?.();
+    if (target === undefined && next === undefined) return;
     const bytes = next === undefined ? this.#bytes : bytesOfNextRead(next);
     next?.lent.hold();
     transport.target = next;
     inside[this.#userBuffer.buffer] = bytes;
     handle.useUserBuffer(bytes);
-    target.lent.release();
+    target?.lent.release();
   }
 
   /** The socket is closed, and nothing is read any more. */

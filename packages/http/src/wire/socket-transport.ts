@@ -33,11 +33,14 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   connection: Connection;
   readonly #onGone: (transport: SocketTransport) => void;
   readonly input: SharedInput | undefined;
+  readonly #isShared: boolean;
   target: ReadTarget | undefined = undefined;
   /** By its connection. */
   #isPaused: boolean = false;
   /** Until the next turn of the event loop. */
   #isHeld: boolean = false;
+  /** Read when the owner had used up the turn: passed on at the release. */
+  #aside: Buffer | undefined = undefined;
   /** Of a write without the stream that the kernel has not taken as a whole. The socket counts it as written. */
   #directPendingBytes = 0;
   #onDirectTaken: (() => void) | undefined = undefined;
@@ -67,8 +70,8 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     (socket as WiredSocket)[wired] = this;
     socket.on('close', onClose);
     // What is decrypted comes in memory of its own.
-    const isShared = !this.#peer.isEncrypted && input?.attach(socket, onRead) === true;
-    if (isShared) directReads?.attach(socket, this);
+    this.#isShared = !this.#peer.isEncrypted && input?.attach(socket, onRead) === true;
+    if (this.#isShared) directReads?.attach(socket, this);
     else socket.on('data', onData);
     socket.on('end', onEnd);
     socket.on('drain', onDrain);
@@ -147,7 +150,37 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (!this.socket.destroyed) this.connection.onWritable();
   }
 
+  get asideBytes(): number {
+    return this.#aside?.length ?? 0;
+  }
+
+  /** Whether what was read into the shared memory waits for the release. What went to its target is cheap to pass on. */
+  isSetAside(count: number): boolean {
+    if (this.input === undefined || this.target !== undefined || !inputTurns.setAside(this, count)) return false;
+    this.#aside = this.input.takeAside(count);
+    return true;
+  }
+
+  /** Of a socket that is not read into the shared memory. */
+  receive(bytes: Buffer): void {
+    if (inputTurns.setAside(this, bytes.length)) {
+      this.#aside = bytes;
+      return;
+    }
+    inputTurns.begin(this);
+    this.connection.receive(bytes);
+    inputTurns.end(this);
+  }
+
+  #passAside(bytes: Buffer): void {
+    inputTurns.begin(this);
+    if (this.#isShared) this.input?.passAside(this.socket, this, bytes);
+    else this.connection.receive(bytes);
+    inputTurns.end(this);
+  }
+
   onDirectRead(count: number): Buffer | undefined {
+    if (this.isSetAside(count)) return undefined;
     inputTurns.begin(this);
     const next = this.input?.passDirectly(this.socket, this, count);
     inputTurns.end(this);
@@ -161,7 +194,14 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
 
   resume(): void {
     this.#isPaused = false;
-    if (!this.#isHeld) this.socket.resume();
+    if (this.#isHeld) return;
+    if (this.#aside === undefined) {
+      this.socket.resume();
+      return;
+    }
+    // As a socket: what it has comes after this call.
+    this.#isHeld = true;
+    setImmediate(() => this.releaseInput());
   }
 
   holdInput(): void {
@@ -171,7 +211,11 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
 
   releaseInput(): void {
     this.#isHeld = false;
-    if (!this.#isPaused) this.socket.resume();
+    if (this.#isPaused) return;
+    const aside = this.#aside;
+    this.#aside = undefined;
+    if (aside !== undefined && !this.socket.destroyed) this.#passAside(aside);
+    if (!this.#isPaused && !this.#isHeld) this.socket.resume();
   }
 
   retarget(): void {
@@ -194,16 +238,12 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
 }
 
 function onData(this: WiredSocket, bytes: Buffer): void {
-  const transport = this[wired];
-  if (transport === undefined) return;
-  inputTurns.begin(transport);
-  transport.connection.receive(bytes);
-  inputTurns.end(transport);
+  this[wired]?.receive(bytes);
 }
 
 function onRead(this: WiredSocket, count: number): void {
   const transport = this[wired];
-  if (transport === undefined) return;
+  if (transport === undefined || transport.isSetAside(count)) return;
   inputTurns.begin(transport);
   transport.input?.pass(transport, count);
   inputTurns.end(transport);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TimingWheel, tickMs, WheelEntry } from './timing-wheel.ts';
+import { TimingWheel, tickMs, WheelEntry, wakeMsPerTurn } from './timing-wheel.ts';
 
 class Probe extends WheelEntry {
   readonly wokenMs: number[] = [];
@@ -81,4 +81,26 @@ test('after a stall longer than a turn everything due wakes once', () => {
   });
   goTo(1_000_000);
   expect(probes.map((probe) => probe.wokenMs.length)).toEqual([1, 1, 1]);
+});
+
+test('what is due at once wakes over several advances where one may take only so long', () => {
+  let now = 0;
+  const wheel = new TimingWheel({ nowMs: () => now });
+  class Slow extends WheelEntry {
+    wakes = 0;
+    onDue(): void {
+      this.wakes++;
+      now += wakeMsPerTurn / 4;
+    }
+  }
+  const entries = [300, 400].flatMap((due) => Array.from({ length: 20 }, () => [due, new Slow()] as const));
+  for (const [due, entry] of entries) wheel.set(entry, due);
+  now = 500;
+  const counts: number[] = [];
+  for (let isDone = false; !isDone; ) {
+    isDone = wheel.advance(wakeMsPerTurn);
+    counts.push(40 - wheel.count);
+  }
+  expect(counts).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 40]);
+  expect(entries.every(([, { wakes }]) => wakes === 1)).toBe(true);
 });

@@ -20,6 +20,11 @@ export abstract class WheelEntry {
 const bucketCount = 256;
 /** Resolution of deadlines unless a wheel is given another. */
 export const tickMs = 100;
+/**
+ * Milliseconds of a turn of the event loop for what is due, of a wheel that ticks by itself; the rest has the next turns. Closing a
+ * connection takes several times as long in the ticks that follow.
+ */
+export const wakeMsPerTurn = 1;
 
 export class TimingWheel {
   nowMs: number;
@@ -29,6 +34,7 @@ export class TimingWheel {
   #tick: number;
   #count = 0;
   #interval: NodeJS.Timeout | undefined;
+  #isAdvanceDue: boolean = false;
 
   constructor(clock: WheelClock, resolutionMs: number = tickMs) {
     this.#clock = clock;
@@ -43,15 +49,22 @@ export class TimingWheel {
 
   /** Ticks by itself from now on, without keeping the process alive. */
   start(): void {
-    this.#interval ??= setInterval(() => setImmediate(this.#advance), this.#tickMs).unref();
+    this.#interval ??= setInterval(() => this.#advanceLater(), this.#tickMs).unref();
   }
 
   /**
    * Ticks after pending reads: where the event loop was blocked, a peer that was in time must not count as late because
    * timers run before reads.
    */
+  #advanceLater(): void {
+    if (this.#isAdvanceDue) return;
+    this.#isAdvanceDue = true;
+    setImmediate(this.#advance);
+  }
+
   readonly #advance = (): void => {
-    if (this.#interval !== undefined) this.advance();
+    this.#isAdvanceDue = false;
+    if (this.#interval !== undefined && !this.advance(wakeMsPerTurn)) this.#advanceLater();
   };
 
   stop(): void {
@@ -78,34 +91,33 @@ export class TimingWheel {
     if (entry.bucket >= 0) this.#unlink(entry);
   }
 
-  /** Advances to the clock's time and wakes what is due. */
-  advance(): void {
+  /** Advances to the clock's time and wakes what is due. False: the time was up, and some may be left. */
+  advance(msMax: number = Number.POSITIVE_INFINITY): boolean {
     this.nowMs = this.#clock.nowMs();
     const target = Math.floor(this.nowMs / this.#tickMs);
+    const untilMs = this.nowMs + msMax;
     // After a long stall every bucket is visited once, not once per missed turn.
     if (target - this.#tick > bucketCount) this.#tick = target - bucketCount;
-    while (this.#tick < target) {
+    // The current bucket has what was left the last time.
+    while (this.#wake(this.#tick % bucketCount, untilMs)) {
+      if (this.#tick >= target) return true;
       this.#tick++;
-      this.#wake(this.#tick % bucketCount);
     }
+    return false;
   }
 
-  #wake(bucket: number): void {
-    let entry = this.#buckets[bucket];
-    const due: WheelEntry[] = [];
-    while (entry !== undefined) {
-      due.push(entry);
-      entry = entry.next;
-    }
-    for (const one of due) {
-      // An entry woken before may have cancelled this one.
-      if (one.bucket !== bucket) continue;
-      if (one.dueMs > this.nowMs) this.set(one, one.dueMs);
-      else {
-        this.#unlink(one);
-        one.onDue(this.nowMs);
+  #wake(bucket: number, untilMs: number): boolean {
+    for (let entry = this.#buckets[bucket]; entry !== undefined; entry = this.#buckets[bucket]) {
+      // None comes back to the bucket that is woken: it is set for a later tick.
+      if (entry.dueMs > this.nowMs) {
+        this.set(entry, entry.dueMs);
+        continue;
       }
+      this.#unlink(entry);
+      entry.onDue(this.nowMs);
+      if (this.#clock.nowMs() > untilMs) return false;
     }
+    return true;
   }
 
   #unlink(entry: WheelEntry): void {
