@@ -12,7 +12,7 @@ import type { BystanderReport } from './bystander/bystander.ts';
 import { BystanderProcess } from './bystander/bystander-process.ts';
 import { moveToCore, takePrecedence } from './pin.ts';
 import type { TargetPorts } from './target.ts';
-import { proportionalBytes } from './watch/memory-watch.ts';
+import { residentBytes } from './watch/memory-watch.ts';
 
 export const attackerAddress = '127.0.0.2';
 export const bystanderAddress = '127.0.0.3';
@@ -109,7 +109,7 @@ export class AttackHarness {
     await this.bystanders.stop();
     await this.bystanders.start([bystanderAddress]);
     await wait(calmMs);
-    this.idleBytes = proportionalBytes(this.routerPid) ?? 0;
+    this.idleBytes = residentBytes(this.routerPid) ?? 0;
     this.calm = (await this.bystanders.stop())[bystanderAddress] as BystanderReport;
   }
 

@@ -98,6 +98,7 @@ const harness = await AttackHarness.open({
 // However this ends, no server is left behind.
 process.once('exit', () => harness.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+const idlePagesBytes = proportionalBytes(harness.routerPid) ?? 0;
 const startedAt = performance.now();
 const elapsedMinutes = (): number => (performance.now() - startedAt) / 60_000;
 const memory: MemoryReading[] = [];
@@ -133,7 +134,7 @@ while (elapsedMinutes() < minutes && !harness.isServerGone) {
   memory.push(reading);
   const { minute, keptBytes, pagesBytes } = reading;
   console.log(
-    `${minute.toFixed(1)} min, router keeps ${mebibytes(keptBytes)}, its pages ${mebibytes(pagesBytes - harness.idleBytes)} over idle`,
+    `${minute.toFixed(1)} min, router keeps ${mebibytes(keptBytes)}, its pages ${mebibytes(pagesBytes - idlePagesBytes)} over idle`,
   );
 }
 

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { inputTurns } from '../wire/input-turns.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
 import { converseHttp1, echo, get, post } from './testing/conversation.ts';
@@ -155,12 +156,16 @@ test('an answer before the end of the connection is read as slowly as any other'
 
 test('a few pipelined requests are started per turn, and all are answered', async () => {
   const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.from('ok'), undefined, undefined);
-  const { receive, said, host } = converseHttp1(answer);
+  const { receive, said, host, transport } = converseHttp1(answer);
   host.requestsPerTurn = 3;
+  const later = vi.spyOn(inputTurns, 'goOnLater');
   receive('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8));
   expect(said().match(/200 OK/g)).toHaveLength(3);
   await new Promise(setImmediate);
   expect(said().match(/200 OK/g)).toHaveLength(3);
   await new Promise(setImmediate);
   expect(said().match(/200 OK/g)).toHaveLength(2);
+  // As reads of their owner.
+  expect(later.mock.calls.map(([owner]) => owner)).toEqual([transport.peer.owner, transport.peer.owner]);
+  later.mockRestore();
 });

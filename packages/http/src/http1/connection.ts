@@ -7,6 +7,7 @@ import type { ReadTarget } from '../wire/body-pool.ts';
 import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
+import { inputTurns } from '../wire/input-turns.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory, MemoryHolder, MemoryLease } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
@@ -277,7 +278,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   /** Continues with pipelined requests in the next turn of the event loop, after the other connections. */
   #goOnLater(): void {
-    setImmediate(() => {
+    inputTurns.goOnLater(this.transport.peer.owner, () => {
       this.#requestsOfTurn = 0;
       if (this.isClosed || this.#exchange !== undefined) return;
       this.#isReceiving = true;

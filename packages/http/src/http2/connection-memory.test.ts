@@ -1,6 +1,7 @@
 import { errorCode } from '@millrace/http2';
 import { data, getFields, headers, postFields } from '@millrace/http2/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { inputTurns } from '../wire/input-turns.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
 import { converseHttp2, listener, measure } from './testing/conversation.ts';
@@ -105,6 +106,7 @@ test('a few requests of one chunk are started per turn, and all are answered', a
   const answer: WireHandler = (exchange) => exchange.answer(204, [], undefined, undefined, undefined);
   const { receive, said, host, transport } = converseHttp2(answer);
   host.requestsPerTurn = 3;
+  const later = vi.spyOn(inputTurns, 'goOnLater');
   receive(...[1, 3, 5, 7, 9].map((id) => headers(id, getFields, true)));
   expect(said()).toHaveLength(3);
   expect(transport.isPaused).toBe(true);
@@ -112,6 +114,9 @@ test('a few requests of one chunk are started per turn, and all are answered', a
   await new Promise(setImmediate);
   expect(said()).toHaveLength(3);
   expect(transport.isPaused).toBe(false);
+  // As a read of its owner.
+  expect(later.mock.calls.map(([owner]) => owner)).toEqual([transport.peer.owner]);
+  later.mockRestore();
 });
 
 test('a head counts by the size of its fields', () => {

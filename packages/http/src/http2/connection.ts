@@ -24,6 +24,7 @@ import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
+import { inputTurns } from '../wire/input-turns.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
@@ -225,7 +226,7 @@ export class Http2Connection implements Connection, FrameSink, FramedReader, Yie
   #goOnLater(): void {
     this.isYielding = true;
     this.transport.pause();
-    setImmediate(() => {
+    inputTurns.goOnLater(this.peer.owner, () => {
       this.isYielding = false;
       const rest = this.#rest;
       this.#rest = undefined;

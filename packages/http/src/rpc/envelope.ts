@@ -251,7 +251,7 @@ export class EnvelopeReader implements MessageReader {
 
   #deliverIfWhole(message: ByteGatherer): void {
     if (message.bytes < this.#length) return;
-    while (!message.settle());
+    message.settleNow();
     this.#message = undefined;
     const { bytes, lent, tail } = message.takeGathered();
     this.#deliver(bytes, lent, tail);

@@ -98,7 +98,7 @@ export class FrameGatherer {
     this.#payload.push(unpinned(piece));
     this.#leftBytes -= count;
     if (this.#leftBytes > 0) return end;
-    while (!this.#payload.settle());
+    this.#payload.settleNow();
     const payload = this.#payload.take();
     this.#payload = undefined;
     this.#sink.onPayload(payload);

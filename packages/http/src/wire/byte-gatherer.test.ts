@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { BodyPlacement } from '../exchange.ts';
 import { BodyPool, LentBody } from './body-pool.ts';
 import { type BodyLender, ByteGatherer, unpinned } from './byte-gatherer.ts';
+import { copiedBytesPerTurn } from './copy-turns.ts';
 import { ScriptedMemory } from './testing/scripted-memory.ts';
 
 const idle = { onMemory: () => {} };
@@ -12,8 +13,15 @@ function gathererOf(lengthBytes: number | undefined): { gatherer: ByteGatherer; 
   return { gatherer: new ByteGatherer(lengthBytes, memory.lease(idle)), memory };
 }
 
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+// The bodies of a test share turns with those of the one before.
+beforeEach(async () => {
+  await turn();
+});
+
 function taken(gatherer: ByteGatherer): Buffer {
-  while (!gatherer.settle());
+  gatherer.settleNow();
   return Buffer.from(gatherer.take());
 }
 
@@ -33,8 +41,9 @@ test('the pieces are joined in order, whatever their sizes, and the memory for m
   );
 });
 
-test('a body of known length is in one buffer when its last byte has arrived', () => {
+test('a body of known length is in one buffer when its last byte has arrived', async () => {
   for (const bytes of [65_537, 130_000, 131_073, 600_000, 5_000_001]) {
+    await turn();
     const { gatherer } = gathererOf(bytes);
     for (let at = 0; at < bytes; at += 1000) gatherer.push(Buffer.alloc(Math.min(1000, bytes - at), 7));
     expect(gatherer.settle()).toBe(true);
@@ -49,6 +58,30 @@ test('a body of known length up to a mebibyte is never moved from one buffer to 
   expect(gatherer.take()).toHaveLength(600_000);
   expect(allocate.mock.calls).toEqual([[600_000]]);
   allocate.mockRestore();
+});
+
+test('bodies that grow at once share what may be copied in a turn, and all of them get their bytes', async () => {
+  const copied = vi.spyOn(Buffer.prototype, 'copy');
+  const copiedBytes = (): number =>
+    copied.mock.calls.reduce((sum, [, , from = 0, to = 0]) => sum + (to as number) - (from as number), 0);
+  const bodies = Array.from({ length: 12 }, () => gathererOf(undefined));
+  const whole = 3 * 1024 * 1024;
+  for (const { gatherer } of bodies) {
+    gatherer.push(Buffer.alloc(whole / 2, 1));
+    gatherer.push(Buffer.alloc(whole / 4, 2));
+    gatherer.push(Buffer.alloc(whole / 4 + 1, 3));
+  }
+  const perTurn = [copiedBytes()];
+  while (!bodies.every(({ gatherer }) => gatherer.settle())) {
+    const before = copiedBytes();
+    await turn();
+    perTurn.push(copiedBytes() - before);
+  }
+  copied.mockRestore();
+  // A turn of this test may have an end of two turns of the bodies in it.
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(2 * copiedBytesPerTurn);
+  expect(perTurn.length).toBeGreaterThan(3);
+  for (const { gatherer } of bodies) expect(gatherer.take()).toHaveLength(whole + 1);
 });
 
 test('a single piece is handed on without a copy', () => {
@@ -166,7 +199,7 @@ test('a placed body has its head in memory of its own and the rest in that of th
         if (index === movedAt) moves.moveAway();
         receive(part, given[index]?.[1] === true);
       }
-      while (!gatherer.settle());
+      gatherer.settleNow();
       const { bytes, lent, tail } = gatherer.takeGathered();
       expect(Buffer.compare(Buffer.concat([bytes, tail ?? Buffer.alloc(0)]), whole)).toBe(0);
       if (tail !== undefined) {
@@ -229,7 +262,7 @@ test('pieces that are lent are joined as others are, and lent memory is counted 
       const whole = Buffer.concat(parts);
       const { gatherer, memory, pool, receive } = lendingGatherer(isKnown ? whole.length : undefined, grantedBytesMax);
       for (const [index, part] of parts.entries()) receive(part, given[index]?.[1] === true);
-      while (!gatherer.settle());
+      gatherer.settleNow();
       const { bytes, lent } = gatherer.takeGathered();
       expect(Buffer.compare(bytes, whole)).toBe(0);
       expect(memory.usedBytes).toBe(lent === undefined ? whole.length : lent.bytes.length);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { BodyPlacement } from '../exchange.ts';
 import type { MoveAway } from './arriving-bodies.ts';
 import { type LentBody, lentBytesMin, type ReadTarget } from './body-pool.ts';
+import { copyTurns } from './copy-turns.ts';
 import type { MemoryLease } from './memory.ts';
 
 /** Size of the first buffer of a body that arrives in several pieces. */
@@ -25,9 +26,6 @@ const pinnedShareMin = 8;
 export const targetBytesMin: number = 16 * 1024;
 /** The kernel copies what it has in one go: other connections wait meanwhile. */
 const targetBytesMax = 1024 * 1024;
-
-/** Most bytes that may be copied in one turn of the event loop. */
-const copiedBytesPerTurn = 4 * 1024 * 1024;
 
 const noBytes = new Uint8Array(0);
 
@@ -59,7 +57,7 @@ interface PlacedBody {
 /**
  * Joins the pieces of a body as they arrive. A single piece is kept as it is; several are copied into a buffer that
  * grows with what has arrived, so that a large announced length costs nothing, and many tiny pieces cost no more than
- * their bytes. An outgrown buffer is copied over in the following turns, so that no turn copies much at once.
+ * their bytes. An outgrown buffer is copied over in the following turns, which all bodies share (`copy-turns.ts`).
  *
  * Its owner counts each piece as held when it arrives. Lent memory is counted by its lender, so that pieces in it are
  * given back.
@@ -143,13 +141,18 @@ export class ByteGatherer {
     if (this.#lent !== undefined) this.#memory.give(piece.length);
   }
 
-  /** Moves some of what is left in the previous buffer; true when the whole body is in one buffer. */
+  /** Moves what may be moved in this turn of the previous buffer; true when the whole body is in one buffer. */
   settle(): boolean {
-    if (this.#outgrown !== undefined) this.#move(copiedBytesPerTurn);
+    if (this.#outgrown !== undefined) this.#move(copyTurns.take(this.#outgrownBytes - this.#movedBytes));
     return this.#outgrown === undefined;
   }
 
-  /** The whole body. Call it once `settle` has returned true. */
+  /** Moves all that is left, for those who cannot wait for a turn. */
+  settleNow(): void {
+    if (this.#outgrown !== undefined) this.#move(this.#outgrownBytes - this.#movedBytes);
+  }
+
+  /** The whole body. Call it once `settle` has returned true, or after `settleNow`. */
   take(): Uint8Array {
     const { bytes, lent } = this.takeGathered();
     assert(lent === undefined, 'a body in lent memory was taken without its lender');
@@ -202,7 +205,7 @@ export class ByteGatherer {
     const moveAway = (): number => this.#moveAway();
     const lent = this.#lender?.lendPlaced(placement, length - headBytes, needed - headBytes, moveAway);
     if (lent === undefined) return undefined;
-    while (!this.settle());
+    this.settleNow();
     const arrived = this.#first ?? this.#buffer?.subarray(0, this.bytes) ?? noBytes;
     const head = Buffer.allocUnsafe(headBytes);
     head.set(arrived.subarray(0, headBytes), 0);
@@ -261,7 +264,7 @@ export class ByteGatherer {
       if (this.#first !== undefined) grown.set(this.#first, 0);
       this.#first = undefined;
     } else {
-      while (!this.settle());
+      this.settleNow();
       this.#outgrown = buffer;
       this.#outgrownLent = this.#lent;
       this.#outgrownBytes = this.bytes;
@@ -294,9 +297,9 @@ export class ByteGatherer {
     if (!this.settle()) setImmediate(() => this.#settleSoon());
   }
 
-  #move(bytesMax: number): void {
+  #move(bytes: number): void {
     const outgrown = this.#outgrown as Buffer;
-    const end = Math.min(this.#outgrownBytes, this.#movedBytes + bytesMax);
+    const end = this.#movedBytes + bytes;
     outgrown.copy(this.#buffer as Buffer, this.#movedBytes, this.#movedBytes, end);
     this.#movedBytes = end;
     if (end === this.#outgrownBytes) this.#dropOutgrown();

@@ -95,6 +95,46 @@ test('beside others an owner with much to read has its time in every turn, and a
   expect(Math.min(...reads)).toBeGreaterThan(10);
 });
 
+test('what connections have left to do of what they read counts as well, and comes in turn', () => {
+  const loop = new TestLoop();
+  const light = new TestInput('light');
+  const done = Array.from({ length: 50 }, () => 0);
+  for (const [connection, input] of inputsOf('heavy', 50).entries()) {
+    const goOn = (): void => {
+      loop.nowMs += 0.5;
+      done[connection] = (done[connection] as number) + 1;
+      loop.turns.goOnLater('heavy', goOn);
+    };
+    light.read(loop, 0.01);
+    input.read(loop, 0.5);
+    loop.turns.goOnLater('heavy', goOn);
+  }
+  const longest: number[] = [];
+  for (let turn = 0; turn < 200; turn++) {
+    const beganAt = loop.nowMs;
+    light.read(loop, 0.01);
+    loop.endTurn();
+    longest.push(loop.nowMs - beganAt);
+  }
+  expect(Math.max(...longest)).toBeLessThanOrEqual(ownerInputMsPerTurn + 0.52);
+  expect(Math.min(...done)).toBeGreaterThanOrEqual(Math.max(...done) - 1);
+  expect(Math.min(...done)).toBeGreaterThan(10);
+});
+
+test('what an owner that is alone has left is done in the next turn, all of it', () => {
+  const loop = new TestLoop();
+  let done = 0;
+  for (let connection = 0; connection < 50; connection++) {
+    loop.turns.goOnLater('alone', () => {
+      loop.nowMs += 10;
+      done += 1;
+    });
+  }
+  loop.endTurn();
+  expect(done).toBe(50);
+  expect(loop.isWaiting).toBe(false);
+});
+
 test('what is held is released although nothing more arrives, and then nothing waits', () => {
   const loop = new TestLoop();
   const heavy = inputsOf('heavy', 20);

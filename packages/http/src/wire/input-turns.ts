@@ -75,14 +75,33 @@ export class InputTurns {
   /** After it: holds the connection where its owner has used up this turn. */
   end(input: TurnInput): void {
     if (this.#besideUntilMs === 0) return;
-    const spent = this.#nowMs() - this.#readAtMs;
     const use = this.#useOf(input.owner);
-    use.ms += spent;
-    use.readMs = use.readMs === 0 ? spent : use.readMs + (spent - use.readMs) / 8;
+    this.#count(use);
     // While some of its connections wait, each goes behind them after its read.
     if (use.ms <= ownerInputMsPerTurn && use.held.length === 0) return;
     input.holdInput();
     use.held.push(input);
+  }
+
+  /** What a connection has left to do of its last read is done in a later turn, in its place among the reads of its owner. */
+  goOnLater(owner: string, goOn: () => void): void {
+    const rest: TurnInput = {
+      owner,
+      asideBytes: 0,
+      holdInput: () => {},
+      releaseInput: () => {
+        this.begin(rest);
+        goOn();
+        if (this.#besideUntilMs > 0) this.#count(this.#useOf(owner));
+      },
+    };
+    this.#useOf(owner).held.push(rest);
+  }
+
+  #count(use: InputUse): void {
+    const spent = this.#nowMs() - this.#readAtMs;
+    use.ms += spent;
+    use.readMs = use.readMs === 0 ? spent : use.readMs + (spent - use.readMs) / 8;
   }
 
   #useOf(owner: string): InputUse {

@@ -1,22 +1,23 @@
 /** GET /metrics, in the format the scraper prefers. */
 import type { HttpHandler, HttpResponse } from '@millrace/http';
-import { type ExpositionFormat, expositionContentTypes, renderMetrics } from './exposition.ts';
+import { type ExpositionFormat, expositionContentTypes } from './exposition.ts';
 import type { MetricsRegistry } from './registry.ts';
+import { ScrapeRounds } from './scrape-rounds.ts';
 
 const encoder = new TextEncoder();
 
 export function metricsHandler(registry: MetricsRegistry): HttpHandler {
+  const rounds = new ScrapeRounds(registry);
   return async (request) => {
     if (request.path !== '/metrics') return plainText(404, 'Not found: metrics are at /metrics on this port.\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return plainText(405, 'Method not allowed: use GET.\n', [['allow', 'GET, HEAD']]);
     }
-    await registry.collect();
     const format = preferredFormat(request.headers.getAll('accept').join(','));
     return {
       status: 200,
       headers: [['content-type', expositionContentTypes[format]]],
-      body: encoder.encode(renderMetrics(registry, format)),
+      body: await rounds.scrape(format),
     };
   };
 }
