@@ -26,7 +26,7 @@ export const defaultStandbyConfig: StandbyConfig = Object.freeze({
   stableMs: 30_000,
 });
 
-export function resolveStandbyConfig(options: Partial<StandbyConfig>): StandbyConfig {
+function resolveStandbyConfig(options: Partial<StandbyConfig>): StandbyConfig {
   const config = Object.freeze({ ...defaultStandbyConfig, ...options });
   assert(config.processesMax >= 0, 'processesMax is not negative');
   assert(config.calmMs > 0, 'calmMs is positive');
