@@ -19,6 +19,7 @@ import {
   type LiveDataPlane,
   ModelLibrary,
   type ModelLibraryParts,
+  PreparedLane,
   Runners,
   type StreamGateway,
   silentLibraryListener,
@@ -98,6 +99,7 @@ const shellSeedOffset = 3_000_000_019;
 const pollMs = 2000;
 const settleMs = 30;
 const measureMs = 5000;
+const standbyCalmMs = 50;
 const shadowMs = 2000;
 
 export async function openShell(parts: ShellParts): Promise<OpenedShell> {
@@ -148,13 +150,18 @@ export async function openShell(parts: ShellParts): Promise<OpenedShell> {
     listener,
   });
   const runnerOf = bent('runnerOf', (model, { cache }, version) => runners.runnerOf(model, version, cache));
-  const bentLane = bent('lane', lane);
+  const prepared = new PreparedLane({
+    lane: bent('lane', lane),
+    clock,
+    random,
+    standby: { processesMax: world.standbys, calmMs: standbyCalmMs },
+  });
   const library = await ModelLibrary.open({
     paths: ['/models'],
     source: bent('source', repository),
     sharing: weather.sharesWorkers ? {} : undefined,
     share: () => ({ threads: 1, isSpinning: false }),
-    lanes: { inline: bentLane, local: bentLane, pipeline: bentLane, generator: bentLane },
+    lanes: { inline: prepared, local: prepared, pipeline: prepared, generator: prepared },
     runnerOf: (model, definition, version) => {
       const { isGroupShared, workerGroup } = definition;
       parts.onMade(isGroupShared ? workerGroup : `${definition.name}:${version.version}`, model);
@@ -188,6 +195,7 @@ export async function openShell(parts: ShellParts): Promise<OpenedShell> {
   const end = async (): Promise<void> => {
     dataPlane.endShadows();
     library.close();
+    prepared.close();
     await dataPlane.drain();
     libraryReferee.noteEnding();
     await fleet.stop();

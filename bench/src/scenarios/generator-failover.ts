@@ -1,7 +1,6 @@
 /** What a reader of a generated text notices when its worker is killed: how long the next token takes, beside the first token of a new text. */
 import { createClient, type GeneratedText } from '@millrace/client';
 import { millraceServing, type RunningContestant, startContestants, stopContestants } from '../contestant.ts';
-import { childrenOf, routerBelow } from '../pinned-process.ts';
 import { median } from '../statistics.ts';
 
 const model = 'storyteller';
@@ -40,7 +39,7 @@ export class GeneratorFailover {
         expected += text;
       }
       this.#firstMs.push(first ?? Number.NaN);
-      const { longestMs, text } = await this.#disturbed(begin());
+      const { longestMs, text } = await this.#disturbed(begin(), await this.#workers());
       if (text !== expected) throw new Error(`the text after the kill is another: ${text}`);
       this.#afterKillMs.push(longestMs);
     } finally {
@@ -48,8 +47,19 @@ export class GeneratorFailover {
     }
   }
 
+  /** Processes that hold the model, which a standby does not. */
+  async #workers(): Promise<readonly number[]> {
+    const answer = await fetch(`http://127.0.0.1:${this.#server.port}/v1/management/instances`);
+    const { instances } = (await answer.json()) as { readonly instances: readonly { readonly pid: number }[] };
+    if (instances.length === 0) throw new Error(`no worker holds ${model}`);
+    return instances.map(({ pid }) => pid);
+  }
+
   /** The longest time without a token from the kill on: tokens that were on their way may still arrive after it. */
-  async #disturbed(generated: GeneratedText): Promise<{ readonly longestMs: number; readonly text: string }> {
+  async #disturbed(
+    generated: GeneratedText,
+    workers: readonly number[],
+  ): Promise<{ readonly longestMs: number; readonly text: string }> {
     let text = '';
     let count = 0;
     let longestMs = 0;
@@ -61,7 +71,7 @@ export class GeneratorFailover {
       text += piece.text;
       count += 1;
       if (count !== tokensBeforeKill) continue;
-      for (const worker of childrenOf(routerBelow(this.#server.child.pid as number))) process.kill(worker, 'SIGKILL');
+      for (const worker of workers) process.kill(worker, 'SIGKILL');
       lastAt = performance.now();
     }
     return { longestMs, text };

@@ -11,6 +11,13 @@ export { GroupKeeper } from './life-cycle/group-keeper.ts';
 export { Keeper } from './life-cycle/keeper.ts';
 export { defaultKeeperConfig, type KeeperConfig } from './life-cycle/keeper-config.ts';
 export * from './life-cycle/keeper-events.ts';
+export {
+  defaultStandbyConfig,
+  type StandbyAction,
+  type StandbyConfig,
+  type StandbyEvent,
+  StandbyKeeper,
+} from './life-cycle/standby-keeper.ts';
 export type { VersionName, VersionState, VersionStatus } from './life-cycle/version-status.ts';
 export type { UnreadableVersion } from './life-cycle/version-table.ts';
 export {

@@ -15,7 +15,6 @@ import {
   measureProcess,
   measureProcesses,
   type PendingObserver,
-  PreparedLane,
   ProbeMemory,
   pathRedactionFor,
   type ResultCache,
@@ -31,7 +30,7 @@ import {
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import type { ChildProcesses } from './children/child-processes.ts';
 import type { Config } from './config/fields.ts';
-import { createLanes } from './lanes.ts';
+import { createLanes, type PreparedLanes, preparedLanes } from './lanes.ts';
 import { loadPreparation } from './load-preparation.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { pipelineDescriber } from './pipelines.ts';
@@ -85,6 +84,8 @@ export interface Assembly {
   readonly dataPlane: LiveDataPlane;
   readonly library: ModelLibrary;
   readonly fleet: WorkerFleet;
+  /** Processes that wait for a model. */
+  readonly prepared: Pick<PreparedLanes, 'standbys' | 'close'>;
   readonly cache: ResultCache;
   /** Stops following the store; the other parts are closed separately. */
   close(): void;
@@ -164,10 +165,15 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     isMemoryPoisoned: config.memory.poison,
     onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
   });
-  const local = new PreparedLane(lanes.local);
+  const prepared = preparedLanes(lanes, {
+    clock,
+    random,
+    standby: { processesMax: config.worker.standby },
+    onChange: () => listener.standbysChanged(prepared.standbys),
+  });
   const ownWorkers = Math.min(config.models.loadsMax, availableParallelism());
   const preparation = loadPreparation({
-    lane: local,
+    lane: prepared.lanes.local,
     workersMax: lanes.local.life === 'attached' ? 0 : config.worker.sharing ? sharing.spreadWorkers : ownWorkers,
     prepareAnalysis: () => {
       // A router that takes the place of another knows the verdicts.
@@ -184,7 +190,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       analyseRows: parts.analyseRows ?? analyst.analyse,
     }),
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
-    lanes: { ...lanes, local },
+    lanes: { ...lanes, ...prepared.lanes },
     preparation,
     runnerOf: (model, { cache }, version) => runners.runnerOf(model, version, cache),
     roster,
@@ -205,15 +211,15 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     readerGroup: children?.user?.gid,
   });
   const library = await opening.catch((error: unknown) => {
-    local.release();
+    prepared.close();
     throw error;
   });
   const close = (): void => {
-    local.release();
+    prepared.close();
     catalogue.close();
     traffic.close();
   };
-  return { models, catalogue, traffic, dataPlane, library, fleet, cache: runners.cache, close };
+  return { models, catalogue, traffic, dataPlane, library, fleet, prepared, cache: runners.cache, close };
 }
 
 /** Short enough to see a context grow in time, long enough to cost next to nothing. */

@@ -130,7 +130,12 @@ export async function compose(components: Components, parts: ComposeParts): Prom
   const grpc = grpcEdge(edgeParts, streams.host);
   const webSocket = createWebSocketEdge({ gateway: streams.host, callers, slices, onError });
   const rest = restHandler(edgeParts, [...streamRoutes, ...webSocket.routes]);
-  const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+  const limiter = openConnectionLimiter({
+    config,
+    trustedProxies,
+    workers: () => assembly.fleet.workerCount + assembly.prepared.standbys,
+    logger,
+  });
   startConnectionMetrics(metrics, limiter);
   const streamed = streams.hasJournal ? await streamedVersionsOf(streams.host, logger) : undefined;
   // Before anyone is let in: connections may wait in the sockets of an earlier router, and their models must not seem unknown.

@@ -26,6 +26,7 @@ export class FleetWatch implements LibraryListener {
   readonly #exits = new RepeatedReasons();
   readonly #shortages = new RepeatedReasons();
   readonly #workers = new Map<WorkerId, WorkerState>();
+  #standbys = 0;
   /** The processes of the workers, by worker, and their groups, by process. */
   readonly #processes = new Map<WorkerId, number>();
   readonly #groups = new Map<number, string>();
@@ -208,10 +209,19 @@ export class FleetWatch implements LibraryListener {
     this.#logger[levelOf(times)]({ group, worker, reason, restartInMs, times }, 'worker exited; restarting');
   }
 
+  standbysChanged(processes: number): void {
+    this.#standbys = processes;
+    this.#tellCounts();
+  }
+
   #setState(worker: WorkerId, state: WorkerState | undefined): void {
     if (state === undefined) this.#workers.delete(worker);
     else this.#workers.set(worker, state);
-    const counts = { starting: 0, ready: 0, stopping: 0 };
+    this.#tellCounts();
+  }
+
+  #tellCounts(): void {
+    const counts = { starting: 0, ready: 0, stopping: 0, standby: this.#standbys };
     for (const one of this.#workers.values()) counts[one] += 1;
     this.#observer.workersChanged(counts);
   }

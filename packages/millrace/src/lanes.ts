@@ -1,6 +1,13 @@
 /** The lanes of a server, each with its worker program. */
 import type { Lane } from '@millrace/protocol';
-import { createAttachedLane, createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
+import {
+  createAttachedLane,
+  createLocalLane,
+  type LaneName,
+  type LocalLaneOptions,
+  PreparedLane,
+  type PreparedLaneParts,
+} from '@millrace/router/internal';
 import { contentOf, FileDigests } from '@millrace/worker/content';
 import { createInlineLane, inlineEngines } from '@millrace/worker/inline';
 import { programs } from './programs.ts';
@@ -33,5 +40,32 @@ export function createLanes({ workerPath, socketPaths, ...options }: LanesOption
       workerPath: programs.generatorWorker,
       environment: generatorEnvironment(),
     }),
+  };
+}
+
+/** The lanes whose workers are started here, each with its standbys: their programs and environments differ. */
+export interface PreparedLanes {
+  readonly lanes: Readonly<Record<Exclude<LaneName, 'inline'>, PreparedLane>>;
+  /** Processes that wait for a model, of all lanes. */
+  readonly standbys: number;
+  /** Ends them, and starts no further ones. */
+  close(): void;
+}
+
+export function preparedLanes(
+  { local, pipeline, generator }: Readonly<Record<LaneName, Lane>>,
+  parts: Omit<PreparedLaneParts, 'lane'>,
+): PreparedLanes {
+  const prepared = (lane: Lane): PreparedLane => new PreparedLane({ ...parts, lane });
+  const lanes = { local: prepared(local), pipeline: prepared(pipeline), generator: prepared(generator) };
+  const each = Object.values(lanes);
+  return {
+    lanes,
+    get standbys() {
+      return each.reduce((sum, { standbys }) => sum + standbys, 0);
+    },
+    close: () => {
+      for (const lane of each) lane.close();
+    },
   };
 }

@@ -72,12 +72,15 @@ export async function openServing(components: Components, parts: ServingParts): 
  * finishes; then the workers, when no request is left; the files that they read are removed last.
  */
 function addAssembly(components: Components, assembly: Assembly): void {
-  const { library, fleet, dataPlane } = assembly;
+  const { library, fleet, dataPlane, prepared } = assembly;
   const removeFiles = () => library.removeFiles();
   components.add({ drain: removeFiles, close: removeFiles });
   components.add({ drain: () => fleet.stop(), close: () => fleet.kill() });
   components.add({ drain: () => dataPlane.drain() });
-  const stopDeciding = () => library.close();
+  const stopDeciding = () => {
+    library.close();
+    prepared.close();
+  };
   components.add({ drain: stopDeciding, close: stopDeciding });
   // Copies for shadows must not delay the shutdown.
   const endShadows = () => dataPlane.endShadows();

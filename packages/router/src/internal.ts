@@ -19,7 +19,7 @@ export { type AttachedLaneOptions, createAttachedLane } from './dispatch/attache
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export type { WorkerLine } from './dispatch/local-lane/worker-output.ts';
 export { workerAllocatorSettings } from './dispatch/local-lane/worker-process.ts';
-export { PreparedLane } from './dispatch/prepared-lane.ts';
+export { PreparedLane, type PreparedLaneParts } from './dispatch/prepared-lane.ts';
 export { ProbeMemory } from './dispatch/probe-memory.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';

@@ -42,9 +42,10 @@ export class SimulatedLane implements Lane {
     return this.#links.get(pid)?.worker.residentBytes;
   }
 
-  /** Of all processes. */
+  /** Of all processes that were given a model. */
   residentBytes(): number {
-    return [...this.#links.values()].reduce((sum, { worker }) => sum + (worker.residentBytes ?? 0), 0);
+    const used = [...this.#links.values()].filter(({ isStandby }) => !isStandby);
+    return used.reduce((sum, { worker }) => sum + (worker.residentBytes ?? 0), 0);
   }
 
   /** Workers take more or fewer batches at once from here on. */
@@ -77,6 +78,11 @@ export class SimulatedLink implements WorkerLink {
     this.#receive = receive;
     this.#record = parts.referee.opened(pid);
     this.worker = new SimulatedWorker(parts, this);
+  }
+
+  /** It was never given a model. */
+  get isStandby(): boolean {
+    return !this.#record.wasLoading;
   }
 
   lend(bytes: number): Region {

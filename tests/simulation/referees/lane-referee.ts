@@ -16,6 +16,8 @@ export interface LinkRecord {
   /** When each model that is loading was sent. */
   readonly loadSentAt: Map<number, number>;
   readonly models: Map<number, 'loading' | 'ready' | 'failed'>;
+  /** It was given something to load. */
+  wasLoading: boolean;
   /** By model: when the worker last said that it is not loaded. */
   readonly forgottenAt: Map<number, number>;
   /** By handle: how long a run of the model may take. */
@@ -66,6 +68,7 @@ export class LaneReferee {
       pid,
       loadSentAt: new Map(),
       models: new Map(),
+      wasLoading: false,
       forgottenAt: new Map(),
       runMsMax: new Map(),
       outstanding: new Map(),
@@ -101,6 +104,7 @@ export class LaneReferee {
         );
         claim(link.stoppedAt === undefined, `process ${link.pid} is told to load ${path} after it was told to end`);
         link.models.set(model, 'loading');
+        link.wasLoading = true;
         const stamp = this.#stamps.get(model);
         claim(stamp !== undefined, `process ${link.pid} is told to load ${path}, of which nothing was read`);
         link.runMsMax.set(model, this.#repository.mustFile(stamp).policy.runMsMax);
@@ -216,7 +220,9 @@ export class LaneReferee {
     const isSlowEnd = nowMs - (link.stoppedAt ?? nowMs) >= stopMsMax - timerMs;
     const isOverdue = [...link.outstanding.values()].some((batch) => this.#isOverdue(link, batch));
     const isSlowRun = isOverdue || link.overdueAt === nowMs;
-    claim(isSlowLoad || isSlowEnd || isSlowRun, `process ${link.pid} is killed for nothing`);
+    // It waited for a model, and is not needed any more.
+    const isStandby = this.#world.standbys > 0 && !link.wasLoading;
+    claim(isSlowLoad || isSlowEnd || isSlowRun || isStandby, `process ${link.pid} is killed for nothing`);
   }
 
   atEnd(): void {

@@ -9,6 +9,9 @@ const rareSeedOffset = 1_000_000_007;
 const timerSeedOffset = 2_000_000_011;
 const streamSeedOffset = 4_000_000_007;
 const checkSeedOffset = 5_000_000_029;
+const standbySeedOffset = 6_000_000_007;
+/** Worlds with standbys. */
+const standbyShare = 0.25;
 
 /** What a seed has in store, without a simulation of it. */
 export function weatherOf(seed: number): Weather {
@@ -41,6 +44,9 @@ export class SimulatedWorld {
   readonly trace: string[] | undefined;
   #tracedAt = 0;
 
+  /** Processes that are kept started without a model; 0: none. */
+  readonly standbys: number;
+
   constructor(seed: number, isTraced: boolean) {
     this.random = new SimulationRandom(seed);
     this.streamRandom = new SimulationRandom(seed + streamSeedOffset);
@@ -49,6 +55,8 @@ export class SimulatedWorld {
     const { earlyTimer } = this.weather;
     this.clock = new SimulatedClock(this.timeline, new SimulationRandom(seed + timerSeedOffset), earlyTimer);
     this.trace = isTraced ? [] : undefined;
+    const standbyRandom = new SimulationRandom(seed + standbySeedOffset);
+    this.standbys = standbyRandom.chance(standbyShare) ? standbyRandom.integer(1, 2) : 0;
   }
 
   get isCalm(): boolean {

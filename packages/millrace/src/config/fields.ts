@@ -740,6 +740,14 @@ export const fields = {
         'Run small models (files up to 16 MiB, loads up to 100 ms, runs up to 5 ms) in worker processes that hold several; without it each has its own.',
       default: true,
     }),
+    standby: integer({
+      flag: 'worker-standby',
+      description:
+        'Processes of each kind of worker in use (for graphs, pipelines, generators) that are kept started without a model: after the death of a worker the next one only has to load its models. 0: none.',
+      default: 1,
+      min: 0,
+      max: 8,
+    }),
     sharedMemory: boolean({
       flag: 'shared-memory',
       description: 'Pass tensors to worker processes in shared memory; without it they are sent over a socket.',

@@ -5,7 +5,8 @@
 import type { EndReason } from '@millrace/core';
 import type { ErrorCode, FinishReason, GenerationLoad } from '@millrace/protocol';
 
-export type WorkerState = 'starting' | 'ready' | 'stopping';
+/** `standby`: a process that waits for a model. */
+export type WorkerState = 'starting' | 'ready' | 'stopping' | 'standby';
 
 /** Where the time of one batch went. The rest is the transfer between router and worker. */
 export interface BatchTiming {

@@ -9,6 +9,8 @@ export interface LibraryListener extends RevisionListener {
   sharingStopped(model: ServedModel, reason: string): void;
   /** A model was read again. Versions that can no longer be read, and continue to be served unchanged, are named. */
   modelRead(servedOn: readonly ModelFailure[]): void;
+  /** How many processes wait for a model now. */
+  standbysChanged(processes: number): void;
   /** Something in the repository is wrong. */
   repositoryWarned(warning: ConfigProblem): void;
 }
@@ -37,4 +39,5 @@ export const silentLibraryListener: LibraryListener = {
   workerReady: ignore,
   workerStopping: ignore,
   workerGone: ignore,
+  standbysChanged: ignore,
 };

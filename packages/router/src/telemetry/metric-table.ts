@@ -496,7 +496,7 @@ export const serverMetrics = {
   workers: {
     name: 'millrace_workers',
     type: 'gauge',
-    help: 'Worker processes by state: starting, ready or stopping.',
+    help: 'Worker processes by state: starting, ready or stopping, or standby: it waits for a model.',
     labels: ['state'],
   },
   workerRestarts: {

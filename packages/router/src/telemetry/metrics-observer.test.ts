@@ -212,12 +212,13 @@ test('workers, restarts, build and dropped series are shown from the start', asy
   expect(samples.get('millrace_worker_restarts_total')).toBe(0);
   expect(samples.get('millrace_workers{state="ready"}')).toBe(0);
   expect(samples.get('millrace_metric_series_dropped_total')).toBe(0);
-  observer.workersChanged({ starting: 1, ready: 2, stopping: 3 });
+  observer.workersChanged({ starting: 1, ready: 2, stopping: 3, standby: 4 });
   observer.workerRestarted();
   samples = await scrape(registry);
   expect(samples.get('millrace_workers{state="starting"}')).toBe(1);
   expect(samples.get('millrace_workers{state="ready"}')).toBe(2);
   expect(samples.get('millrace_workers{state="stopping"}')).toBe(3);
+  expect(samples.get('millrace_workers{state="standby"}')).toBe(4);
   expect(samples.get('millrace_worker_restarts_total')).toBe(1);
 });
 

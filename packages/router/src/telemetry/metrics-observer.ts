@@ -38,7 +38,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     this.#server.buildInfo.bind(build.version, build.node).set(1);
     this.#server.workerRestarts.bind();
     this.cacheChanged(0, 0, 0);
-    this.workersChanged({ starting: 0, ready: 0, stopping: 0 });
+    this.workersChanged({ starting: 0, ready: 0, stopping: 0, standby: 0 });
     const dropped = this.#server.seriesDropped.bind();
     registry.onCollect(() => {
       for (const series of this.#byVersion.values()) series.collect();
@@ -73,6 +73,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsCollector {
     this.#server.workers.bind('starting').set(counts.starting);
     this.#server.workers.bind('ready').set(counts.ready);
     this.#server.workers.bind('stopping').set(counts.stopping);
+    this.#server.workers.bind('standby').set(counts.standby);
   }
 
   workerRestarted(): void {
