@@ -116,7 +116,14 @@ export class Target {
     );
   }
 
-  /** Worker processes of the router. */
+  /** Worker processes that hold a model, which a standby does not. */
+  async servingPids(): Promise<readonly number[]> {
+    const answer = await fetch(`http://${this.host}:${this.location.ports.http}/v1/management/instances`);
+    const { instances } = (await answer.json()) as { readonly instances: readonly { readonly pid: number }[] };
+    return instances.map(({ pid }) => pid);
+  }
+
+  /** Worker processes of the router, standbys included. */
   workerPids(): readonly number[] {
     const { routerPid } = this.location;
     const text = readFileSync(`/proc/${routerPid}/task/${routerPid}/children`, 'utf8').trim();

@@ -10,7 +10,7 @@ export const killedWorkers: Attack = {
     const random = new FuzzRandom(target.location.seed);
     await target.sleep(500);
     while (!target.isOver) {
-      const pids = target.workerPids();
+      const pids = await target.servingPids();
       if (pids.length > 0) {
         try {
           process.kill(random.pick(pids), 'SIGKILL');
