@@ -52,6 +52,7 @@ export const knownWorlds: Readonly<Record<string, number>> = {
   'a keeper that knows no pins': 214,
   'a keeper that never asks to be woken': 245,
   'a keeper that does not hear of every load': 178,
+  'a registry that sees moved labels too late': 1387,
   'a registry that prefers the oldest version': 491,
   'a registry that sends requests to what was evicted': 338,
   'a registry that keeps the predecessor of a revision': 476,
