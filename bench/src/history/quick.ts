@@ -34,6 +34,8 @@ export async function runQuick(root: string, quickArguments: readonly string[]):
     options: {
       /** A built checkout, or a commit that is built below .cache. */
       before: { type: 'string' },
+      /** The same; without it the work tree. */
+      after: { type: 'string' },
       cell: { type: 'string', multiple: true },
       /** Adds a line to bench/history.jsonl and draws the history again; not with uncommitted changes. */
       record: { type: 'boolean', default: false },
@@ -42,17 +44,24 @@ export async function runQuick(root: string, quickArguments: readonly string[]):
   const unknown = (values.cell ?? []).filter((wanted) => !cells.some(({ name }) => name === wanted));
   if (unknown.length > 0) return refused(`no load ${unknown.join(', ')}; there are ${cells.map(({ name }) => name)}`);
   if (process.platform !== 'linux') return refused('the processor time of a server is known on Linux only');
-  if (values.record && hasChanges(root)) return refused('--record needs a work tree without changes: commit first');
+  if (values.record && values.after === undefined && hasChanges(root))
+    return refused('--record needs a work tree without changes: commit first');
   let before: EarlierCheckout;
+  let after: EarlierCheckout;
   try {
     before = earlierCheckout(root, values.before);
+    after =
+      values.after === undefined
+        ? { folder: root, commit: git(root, 'rev-parse', 'HEAD') }
+        : earlierCheckout(root, values.after);
   } catch (error) {
     return refused(error instanceof Error ? error.message : String(error));
   }
-  console.log(`against ${before.commit.slice(0, 8)}; ${pinning}`);
+  const compared = values.after === undefined ? '' : `${after.commit.slice(0, 8)} `;
+  console.log(`${compared}against ${before.commit.slice(0, 8)}; ${pinning}`);
   const chosen = cells.filter(({ name }) => values.cell?.includes(name) ?? true);
-  const verdicts = await measureAll(chosen, { before: before.folder, after: root }, began + totalMsMax);
-  if (values.record) record(root, before.commit, verdicts);
+  const verdicts = await measureAll(chosen, { before: before.folder, after: after.folder }, began + totalMsMax);
+  if (values.record) record(root, { before: before.commit, after: after.commit }, verdicts);
   const outcomes = [...verdicts.values()].map(({ outcome }) => outcome);
   return outcomes.includes('slower') ? 1 : outcomes.includes('cannot tell') ? 3 : 0;
 }
@@ -101,9 +110,13 @@ function verdictOn({ instances }: MeasuredLoad): ComparisonVerdict {
   );
 }
 
-function record(root: string, before: string, verdicts: ReadonlyMap<string, ComparisonVerdict>): void {
+function record(
+  root: string,
+  { before, after }: { readonly before: string; readonly after: string },
+  verdicts: ReadonlyMap<string, ComparisonVerdict>,
+): void {
   const entry: HistoryEntry = {
-    commit: git(root, 'rev-parse', 'HEAD'),
+    commit: after,
     before,
     date: new Date().toISOString(),
     machine: `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, Node ${process.versions.node}`,
