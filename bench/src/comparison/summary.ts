@@ -11,8 +11,20 @@ export function summaryOf(name: string, verdict: ComparisonVerdict, instances: r
     `  server µs a request ${microsBefore.toFixed(1)} → ${microsAfter.toFixed(1)}, ${ratioText(microsRatio, verdict.microsInterval)}, in total ${microsTotalRatio.toFixed(3)}`,
     `  throughput ${ratioText(rateRatio, verdict.rateInterval)}`,
     ...p50Lines(verdict),
+    `  each instance: ${instances.map(instanceText).join(', ')}`,
     `  ${countsText(instances)}`,
   ].join('\n');
+}
+
+/** Servers of the same code differ: where the ratio lies in few of them, it says little about the code. */
+function instanceText({ pairs }: InstanceResult): string {
+  const [before, after] = (['before', 'after'] as const).map((side) =>
+    quantile(
+      pairs.map((pair) => pair[side].serverMicros),
+      0.5,
+    ).toFixed(1),
+  );
+  return `${before} → ${after}`;
 }
 
 function p50Lines({ p50 }: ComparisonVerdict): readonly string[] {

@@ -1,14 +1,16 @@
 /**
- * One caller with a tensor of 600 KB: how far its slowest requests are from its usual ones, and how often the router collects
- * garbage meanwhile. Each run has a server of its own, because servers of the same code differ.
+ * One caller with a tensor of 600 KB: how far its slowest requests are from its usual ones, soon after the start of a server and once V8
+ * has compiled what it runs, and how often the router collects garbage meanwhile. Each run has a server of its own, because servers of the same code differ.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cells, type PreparedCell } from '../comparison/cells.ts';
+import { readCoreTimes } from '../comparison/disturbance.ts';
 import { SliceLoadProcess } from '../comparison/slice-load-process.ts';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { GarbageTrace } from '../garbage-trace.ts';
+import { type GarbageCounts, GarbageTrace } from '../garbage-trace.ts';
+import type { SliceCounts } from '../load/closed-loop.ts';
 import { routerBelow } from '../pinned-process.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { median } from '../statistics.ts';
@@ -17,17 +19,23 @@ const runs = 10;
 const edges = { REST: 'one-caller-image', gRPC: 'one-caller-grpc-image' } as const;
 type Edge = keyof typeof edges;
 const requestsPerFullCollection = 10_000;
+/** From the measurement of a fresh server to that of the same one when V8 compiles next to nothing any more. */
+const settleMs = 10_000;
 
-interface Run {
+interface Latencies {
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly requests: number;
-  readonly scavenges: number;
-  readonly fullCollections: number;
-  readonly forcedByExternalMemory: number;
 }
 
-const ratioOf = ({ p50Ms, p99Ms }: Run): number => p99Ms / p50Ms;
+/** Of the measurement after `settleMs`; `fresh` is the one before. */
+interface Run extends Latencies, GarbageCounts {
+  readonly fresh: Latencies;
+  readonly requests: number;
+  /** Of both cores, taken by the hypervisor: a run with much of it says nothing about the server. */
+  readonly stolenMs: number;
+}
+
+const ratioOf = ({ p50Ms, p99Ms }: Latencies): number => p99Ms / p50Ms;
 
 export const largeTensorsScenario: Scenario = {
   name: 'large-tensors',
@@ -40,6 +48,12 @@ export const largeTensorsScenario: Scenario = {
       bound: 3,
       isMinimum: false,
       value: (medians) => medians[`${edge} largest p99 / p50`] as number,
+    },
+    {
+      statement: `${edge}: the same of fresh servers`,
+      bound: 3,
+      isMinimum: false,
+      value: (medians) => medians[`${edge} fresh, largest p99 / p50`] as number,
     },
     {
       statement: `${edge}: at most one full collection for ${requestsPerFullCollection} requests`,
@@ -73,7 +87,10 @@ export const largeTensorsScenario: Scenario = {
         latest.map(([edge, list]) => ({
           title: `${edge}: every run of the last repetition`,
           rows: Object.fromEntries(
-            list.map((run, index) => [`run ${index + 1}`, { ...run, 'p99 / p50': ratioOf(run) }]),
+            list.map(({ fresh, ...run }, index) => [
+              `run ${index + 1}`,
+              { ...run, 'p99 / p50': ratioOf(run), 'fresh p50Ms': fresh.p50Ms, 'fresh p99 / p50': ratioOf(fresh) },
+            ]),
           ),
         })),
       close: async () => rmSync(folder, { recursive: true }),
@@ -89,6 +106,9 @@ function figuresOf(edge: Edge, list: readonly Run[]): (readonly [string, number]
     [`${edge} p99 ms`, median(list.map(({ p99Ms }) => p99Ms))],
     [`${edge} largest p99 / p50`, Math.max(...list.map(ratioOf))],
     [`${edge} runs with p99 above 3x p50`, list.filter((run) => ratioOf(run) > 3).length],
+    [`${edge} fresh, p50 ms`, median(list.map(({ fresh }) => fresh.p50Ms))],
+    [`${edge} fresh, largest p99 / p50`, Math.max(...list.map(({ fresh }) => ratioOf(fresh)))],
+    [`${edge} fresh, runs with p99 above 3x p50`, list.filter(({ fresh }) => ratioOf(fresh) > 3).length],
     [`${edge} full collections for 10,000 requests`, sum(({ fullCollections }) => fullCollections) * perRequest],
     [`${edge} scavenges for 10,000 requests`, sum(({ scavenges }) => scavenges) * perRequest],
     [`${edge} collections forced by external memory`, sum(({ forcedByExternalMemory }) => forcedByExternalMemory)],
@@ -122,12 +142,20 @@ async function loadOnce(
   const load = new SliceLoadProcess(loadArguments);
   try {
     await load.run(port, warmupSeconds * 1000);
+    const fresh = latenciesOf(await load.run(port, seconds * 1000));
+    await load.run(port, settleMs);
     const garbage = trace();
-    const { answered, p50Ms = Number.NaN, p99Ms = Number.NaN } = await load.run(port, seconds * 1000);
+    const stolenMs = readCoreTimes().stolenMs;
+    const counts = await load.run(port, seconds * 1000);
+    const stolen = readCoreTimes().stolenMs - stolenMs;
     // What is printed is on its way.
     await new Promise((resolve) => setTimeout(resolve, 200));
-    return { p50Ms, p99Ms, requests: answered, ...garbage.counts() };
+    return { ...latenciesOf(counts), fresh, requests: counts.answered, stolenMs: stolen, ...garbage.counts() };
   } finally {
     await load.stop();
   }
+}
+
+function latenciesOf({ p50Ms = Number.NaN, p99Ms = Number.NaN }: SliceCounts): Latencies {
+  return { p50Ms, p99Ms };
 }
