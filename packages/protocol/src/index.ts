@@ -31,6 +31,7 @@ export * from './errors.ts';
 export * from './file-error-message.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
+export * from './id-map.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
 export { takePlainSingles } from './json/plain-numbers.ts';
 export {

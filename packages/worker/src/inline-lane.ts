@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import {
   type FromWorker,
   HeapRegion,
+  IdMap,
   type Lane,
   type Region,
   type ToWorker,
@@ -33,7 +34,7 @@ class InlineLink implements WorkerLink {
   readonly #host: WorkerHost;
   readonly #receive: (message: FromWorker) => void;
   /** Released when the batch has ended: its inputs, and the answers to its calls. */
-  readonly #inFlight = new Map<number, Region[]>();
+  readonly #inFlight = new IdMap<Region[]>();
   #isStopping: boolean = false;
   #isGone: boolean = false;
 

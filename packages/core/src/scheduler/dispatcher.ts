@@ -1,3 +1,4 @@
+import { IdMap } from '@millrace/protocol';
 import type { BatchId } from '../events.ts';
 import type { ActionList } from './action-list.ts';
 import { Batch } from './batches/batch.ts';
@@ -32,7 +33,7 @@ export interface DispatcherParts {
 /** Matches waiting requests with free workers, and tracks the batches in flight. */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
-  readonly #batches = new Map<BatchId, Batch>();
+  readonly #batches = new IdMap<Batch>();
   /** Models for which something changed since the last dispatch: only these can have work for a free worker. */
   readonly #candidates: ModelEntry[] = [];
   /** Models whose next batch is held back. */

@@ -414,7 +414,7 @@ export class Http2Connection implements Connection, FrameSink, FramedReader, Yie
   /** Receives and sends nothing more; requests in progress are aborted. */
   stop(reason: string): void {
     this.isStopped = true;
-    for (const stream of [...this.receiver.streams.values()]) this.close(stream, reason);
+    for (const stream of this.receiver.streams.values()) this.close(stream, reason);
   }
 
   #readPreface(bytes: Buffer): number {

@@ -13,6 +13,7 @@ import {
   readUint32BigEndian,
   streamIdMax,
 } from '@millrace/http2';
+import { IdMap } from '@millrace/protocol';
 import type { LentBody, ReadTarget } from '../wire/body-pool.ts';
 import { keptCopyOf, targetBytesMin } from '../wire/byte-gatherer.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
@@ -23,7 +24,7 @@ import { areTrailers, requestHeadFrom } from './request-head.ts';
 import { Http2Stream } from './stream.ts';
 
 export class RequestReceiver {
-  readonly streams = new Map<number, Http2Stream>();
+  readonly streams = new IdMap<Http2Stream>();
   readonly closed = new ClosedStreams();
   readonly block = new HeaderBlock();
   /** Streams that are open, or closed with their handler still running. */

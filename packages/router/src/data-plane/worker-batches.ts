@@ -3,15 +3,16 @@
  * waiting requests. The scheduler decides what is dispatched and who gets an answer.
  */
 import type { BatchId, ModelKey, RequestId, SchedulerAction, WorkerId } from '@millrace/core';
-import type {
-  AnsweredMessage,
-  CallCancelledMessage,
-  CallMessage,
-  FailedMessage,
-  InferenceError,
-  PartialAnswerMessage,
-  Tensor,
-  WorkerLink,
+import {
+  type AnsweredMessage,
+  type CallCancelledMessage,
+  type CallMessage,
+  type FailedMessage,
+  IdMap,
+  type InferenceError,
+  type PartialAnswerMessage,
+  type Tensor,
+  type WorkerLink,
 } from '@millrace/protocol';
 import { type BatchPart, inMemoryOrder, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
 import { BatchSending, type CreditListener } from './batch-sending.ts';
@@ -66,11 +67,11 @@ export class WorkerBatches {
   readonly #sending: BatchSending;
   readonly #onCredit: CreditListener;
   readonly #links = new Map<WorkerId, WorkerLink>();
-  readonly #running = new Map<BatchId, RunningBatch>();
+  readonly #running = new IdMap<RunningBatch>();
   /** The answer that the scheduler is handling; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
   /** Answers with parts that wait for those of earlier requests, as the scheduler decides. */
-  readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
+  readonly #heldAnswers = new IdMap<BatchAnswer>();
 
   constructor(parts: WorkerBatchesParts) {
     const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped, onCredit } = parts;
@@ -102,7 +103,7 @@ export class WorkerBatches {
   workerGone(worker: WorkerId): void {
     this.#links.delete(worker);
     this.#sending.workerGone(worker);
-    for (const [id, batch] of this.#running) {
+    for (const [id, batch] of this.#running.entries()) {
       if (batch.worker !== worker) continue;
       this.#running.delete(id);
       this.#calls.batchEnded(id);
@@ -300,7 +301,7 @@ export class WorkerBatches {
   /** Releases held answers whose last part was handed out, or is no longer waited for. */
   releaseHeld(): void {
     if (this.#heldAnswers.size === 0) return;
-    for (const [batch, answer] of this.#heldAnswers) {
+    for (const [batch, answer] of this.#heldAnswers.entries()) {
       if (answer.isAwaited) continue;
       this.#heldAnswers.delete(batch);
       answer.endParts();

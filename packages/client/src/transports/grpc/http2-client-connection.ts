@@ -28,6 +28,7 @@ import {
   windowBytesMax,
   writeFrameHeader,
 } from '@millrace/http2';
+import { IdMap } from '@millrace/protocol';
 import { MillraceError, unprocessed, unreachable } from '../../errors/millrace-error.ts';
 import { BrokenAnswer } from '../rpc/message-reader.ts';
 import { type RpcAnswerListener, type RpcField, type RpcOutcome, statusCode } from '../rpc/rpc-call.ts';
@@ -82,7 +83,7 @@ export class Http2ClientConnection implements FrameSink {
   readonly #decoder = new HpackDecoder();
   readonly #block = new HeaderBlock();
   readonly #peer = new PeerSettings();
-  readonly #streams = new Map<number, CallStream>();
+  readonly #streams = new IdMap<CallStream>();
   readonly #blocked = new Set<CallStream>();
   readonly #pings = new Map<number, () => void>();
   #nextId = 1;
@@ -182,7 +183,7 @@ export class Http2ClientConnection implements FrameSink {
   onLost(error: MillraceError): void {
     if (this.isStopped) return;
     this.isStopped = true;
-    const streams = [...this.#streams.values()];
+    const streams = this.#streams.values();
     this.#streams.clear();
     this.#blocked.clear();
     for (const stream of streams) this.#lose(stream, lostOutcome(error));
@@ -458,7 +459,7 @@ export class Http2ClientConnection implements FrameSink {
   /** Calls above the last one that it took were never seen. */
   #onGoaway(lastStreamId: number): void {
     this.isLeaving = true;
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.values()) {
       if (stream.id > lastStreamId) {
         this.#lose(stream, lostOutcome(unprocessed('the server closes the connection')));
       }

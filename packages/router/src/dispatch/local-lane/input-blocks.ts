@@ -3,7 +3,7 @@
  * are; a block is free when neither its request nor a batch needs it any more, so that nobody ever reads what another one sent.
  */
 import assert from 'node:assert';
-import type { Region } from '@millrace/protocol';
+import { IdMap, type Region } from '@millrace/protocol';
 import type { Arena, ArenaRegion } from '@millrace/shared-memory';
 
 /** Fills free blocks where memory is poisoned. */
@@ -58,7 +58,7 @@ export class InputBlocks {
   readonly #arena: Arena;
   readonly #options: InputBlocksOptions;
   /** By their offset. */
-  readonly #blocks = new Map<number, InputBlock>();
+  readonly #blocks = new IdMap<InputBlock>();
   #lentBytes = 0;
 
   constructor(arena: Arena, options: InputBlocksOptions) {
