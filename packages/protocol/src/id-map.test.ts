@@ -1,5 +1,3 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { IdMap } from './id-map.ts';
@@ -50,25 +48,4 @@ test('entries come by id, and may be removed while they are gone through', () =>
   for (const [id] of map.entries()) map.delete(id);
   expect(map.size).toBe(0);
   expect(map.values()).toEqual([]);
-});
-
-test('requests that end are not kept by old tables after a collection of the whole heap', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const oldBytes = (): number =>
-    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0;
-  const map = new IdMap<unknown>();
-  let id = 0;
-  const serve = (requests: number): void => {
-    for (const end = id + requests; id < end; id++) {
-      map.set(id, new Array(100).fill(id));
-      if (id >= 8) map.delete(id - 8);
-    }
-  };
-  serve(1000);
-  collect();
-  const before = oldBytes();
-  serve(40_000);
-  // They take 32 MB. With a Map in its place 20 MB of it are still in the old space here.
-  expect(oldBytes() - before).toBeLessThan(4 * 1024 * 1024);
 });

@@ -66,6 +66,7 @@ export * from './nearest-name.ts';
 export * from './proto-cursor.ts';
 export * from './protobuf-fields.ts';
 export * from './quote.ts';
+export * from './renewed-map.ts';
 export * from './streams/frames.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

@@ -2,6 +2,7 @@
  * Identical requests in flight at the same time: one is run, its leader's, and the others follow it. A flight lasts as
  * long as somebody waits for it, whoever that is: when the leader disconnects, the run continues for the others.
  */
+import { RenewedMap } from '@millrace/protocol';
 import { assert } from '../assert.ts';
 
 export interface FlightLimits {
@@ -28,7 +29,7 @@ interface Flight<Waiter> {
 
 export class Flights<Waiter> {
   readonly #limits: FlightLimits;
-  readonly #flights = new Map<string, Flight<Waiter>>();
+  readonly #flights = new RenewedMap<string, Flight<Waiter>>();
   #followers = 0;
   #followerBytes = 0;
 

@@ -2,6 +2,7 @@
  * The steps of all sequences of a model: each runs in turn or is refused, and a sequence ends with its last step or
  * with one that is lost. Owns the resulting actions; the sequencer decides which event leads to what.
  */
+import { IdMap } from '@millrace/protocol';
 import { assert } from '../assert.ts';
 import type { Refusal } from '../scheduler/requests/refusal.ts';
 import { Sequence, StepEntry } from './sequence.ts';
@@ -15,7 +16,7 @@ export class SequenceSteps {
   readonly slots: SequenceSlots;
   readonly waiting = new WaitingSteps();
   readonly #policy: SequencePolicy;
-  readonly #steps = new Map<StepId, StepEntry>();
+  readonly #steps = new IdMap<StepEntry>();
   #actions: SequencerAction[] = [];
   #sequenceCount = 0;
   #arrivalCount = 0;
@@ -26,7 +27,7 @@ export class SequenceSteps {
   }
 
   /** Waiting and running steps. */
-  get entries(): ReadonlyMap<StepId, StepEntry> {
+  get entries(): Pick<IdMap<StepEntry>, 'get' | 'has' | 'values'> {
     return this.#steps;
   }
 

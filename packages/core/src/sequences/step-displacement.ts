@@ -1,15 +1,15 @@
 /** Which waiting steps are displaced by those of an owner that has less: the youngest of the owner with the most. */
+import type { IdMap } from '@millrace/protocol';
 import type { StepEntry } from './sequence.ts';
 import type { SequenceOwner, SequenceOwners } from './sequence-owners.ts';
-import type { StepId } from './sequencer-events.ts';
 
 export class StepDisplacement {
   readonly #owners: SequenceOwners;
-  readonly #steps: ReadonlyMap<StepId, StepEntry>;
+  readonly #steps: Pick<IdMap<StepEntry>, 'get' | 'values'>;
   /** Steps of owners that lose some, youngest last: collected once, however many are displaced. */
   readonly #waiting = new Map<SequenceOwner, StepEntry[]>();
 
-  constructor(owners: SequenceOwners, steps: ReadonlyMap<StepId, StepEntry>) {
+  constructor(owners: SequenceOwners, steps: Pick<IdMap<StepEntry>, 'get' | 'values'>) {
     this.#owners = owners;
     this.#steps = steps;
   }

@@ -4,7 +4,7 @@
  * sequence's state.
  */
 import { type FailedFlight, type Flights, isSharedFailure } from '@millrace/core';
-import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
+import { Cancellation, type CancelReason, type CancelSignal, InferenceError, RenewedMap } from '@millrace/protocol';
 import type { CacheChoice } from '../../model/model-definition.ts';
 import type { Clock } from '../clock.ts';
 import { atDeadline } from '../deadline-timer.ts';
@@ -51,7 +51,7 @@ interface Run {
 export class CachingRunner implements Runner {
   readonly #parts: CachingRunnerParts;
   readonly #revision: number;
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new RenewedMap<string, Run>();
   #isForgotten: boolean = false;
 
   constructor(parts: CachingRunnerParts) {

@@ -6,6 +6,7 @@ import { type SequenceNumber, Sequencer, type SequencerEvent, type StepId } from
 import {
   Cancellation,
   type CancelSignal,
+  IdMap,
   InferenceError,
   neverCancelled,
   quotedCharactersMax,
@@ -61,7 +62,7 @@ export class SequenceRunner implements Runner {
   readonly #observer: ModelObserver;
   readonly #sliced: SlicedWork;
   readonly #sequencer: Sequencer;
-  readonly #steps = new Map<StepId, Step>();
+  readonly #steps = new IdMap<Step>();
   readonly #initialState: SequenceState;
   readonly #states = new SequenceStates();
   #stepCount = 0;
