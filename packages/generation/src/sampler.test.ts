@@ -86,7 +86,15 @@ test('the repetition penalty is for prompt and output, the others for the output
   expect(greedy({ frequency_penalty: 0.3 }, { logits: [1, 1.5, 1.4, 0], history })).toBe(2);
 });
 
-test('a bias is added after the penalties', () => {
+test('a bias is added before the penalties', () => {
+  const history = new TokenHistory([0, 1]);
+  // 2 + 4 is halved to 3; added after the penalty, the bias would make it 5.
+  expect(greedy({ logit_bias: { 0: 4 }, repetition_penalty: 2 }, { logits: [2, 0, 4], history })).toBe(2);
+  // 6 - 8 is doubled to -4; 6 would be halved to 3 and become -5.
+  expect(greedy({ logit_bias: { 0: -8 }, repetition_penalty: 2 }, { logits: [6, -20, -4.5], history })).toBe(0);
+});
+
+test('a bias counts without penalties too', () => {
   expect(greedy({ logit_bias: { 2: 100 } }, { logits: [50, 0, 0] })).toBe(2);
   expect(greedy({ logit_bias: { 0: -100 } }, { logits: [50, 0, 1] })).toBe(2);
 });

@@ -1,6 +1,6 @@
 /**
- * Chooses the next token by the logits of a step. In this order, as vLLM and Hugging Face have it: repetition penalty (tokens of
- * prompt and output), presence and frequency penalty (tokens of the output), logit bias, temperature, top-k, min-p, top-p, one draw.
+ * Chooses the next token by the logits of a step, in the order of vLLM: logit bias, repetition penalty (tokens of prompt and output),
+ * frequency and presence penalty (tokens of the output), temperature, top-k, min-p, top-p, one draw.
  *
  * The choice is a function of the logits, the parameters, the history and the token's index, and of nothing else. It is exact to the
  * bit for the same build of Node and the same kind of processor: everything is IEEE arithmetic in a fixed order except `Math.exp`,
@@ -14,7 +14,7 @@ import type { TokenHistory } from './token-history.ts';
 /** Memory for the steps of any number of streams with one vocabulary size, one after the other. */
 export class SamplerScratch {
   readonly vocabularySize: number;
-  /** Logits after penalties and bias, and the same bits as integers. */
+  /** Logits after bias and penalties, and the same bits as integers. */
   readonly logits: Float32Array<ArrayBuffer>;
   readonly bits: Int32Array<ArrayBuffer>;
   /** Of each candidate: its token and its weight relative to the most probable token. */
@@ -101,6 +101,7 @@ export class Sampler {
       throw new RangeError(`got ${logits.length} logits for a vocabulary of ${vocabularySize}`);
     }
     adjusted.set(logits);
+    for (const [id, bias] of this.#biases) adjusted[id] = (adjusted[id] as number) + bias;
     if (repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0) {
       for (let slot = 0; slot < history.size; slot++) {
         const id = history.idAt(slot);
@@ -112,7 +113,6 @@ export class Sampler {
         adjusted[id] = repeated - frequencyPenalty * count - (count > 0 ? presencePenalty : 0);
       }
     }
-    for (const [id, bias] of this.#biases) adjusted[id] = (adjusted[id] as number) + bias;
     if (tokenIndex < minTokens) for (const id of eosTokenIds) adjusted[id] = Number.NEGATIVE_INFINITY;
   }
 

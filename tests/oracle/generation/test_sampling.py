@@ -7,8 +7,10 @@ VOCABULARY = 500
 
 
 def processed(logits, prompt, output, temperature=1.0, **parameters):
-    """The order of vLLM, in float32 where it has float32: penalties, bias, temperature, top-k, min-p, top-p."""
+    """The order of vLLM, in float32 where it has float32: bias, penalties, temperature, top-k, min-p, top-p."""
     scores = np.array(logits, np.float32)
+    for token, bias in parameters.get("logit_bias", {}).items():
+        scores[int(token)] += bias
     counts = np.bincount(np.array(output, int), minlength=len(scores))
     seen = np.zeros(len(scores), bool)
     seen[[*prompt, *output]] = True
@@ -16,8 +18,6 @@ def processed(logits, prompt, output, temperature=1.0, **parameters):
     scores = np.where(seen, np.where(scores > 0, scores / penalty, scores * penalty), scores)
     scores = scores - parameters.get("frequency_penalty", 0.0) * counts
     scores = scores - parameters.get("presence_penalty", 0.0) * (counts > 0)
-    for token, bias in parameters.get("logit_bias", {}).items():
-        scores[int(token)] += bias
     scores = scores.astype(np.float32).astype(np.float64)
     if temperature == 0:
         return scores, None
