@@ -67,13 +67,16 @@ export function streamCommandPlanFrom({ positionals, flags }: ParsedArguments): 
   return plan;
 }
 
-/** `--parameters` and the flags for those of generators, which count more. */
+/**
+ * `--parameters` and the flags for those of generators, which count more. Flags are checked for their form only: which
+ * values it takes the server says, and it takes more or fewer with the model.
+ */
 function parametersFrom(flags: FlagValues, problems: ConfigProblem[]): JsonObject {
   return {
     ...jsonObject(flags, 'parameters', `'{"seed": 7}'`, problems),
-    ...takeParameter(flags, 'seed', 'seed', 0, problems),
-    ...takeParameter(flags, 'max-tokens', 'max_tokens', 1, problems),
-    ...takeTemperature(flags, problems),
+    ...takeParameter(flags, 'seed', 'seed', 'a whole number', seedFrom, problems),
+    ...takeParameter(flags, 'max-tokens', 'max_tokens', 'a whole number', wholeNumberFrom, problems),
+    ...takeParameter(flags, 'temperature', 'temperature', 'a number', numberFrom, problems),
   };
 }
 
@@ -81,18 +84,29 @@ function takeParameter(
   flags: FlagValues,
   flag: string,
   name: string,
-  min: number,
+  form: string,
+  read: (written: string) => number | string | undefined,
   problems: ConfigProblem[],
 ): JsonObject {
-  if (flags.takeText(flag) === undefined) return {};
-  return { [name]: wholeNumber(flags, flag, min, min, problems) };
+  const written = flags.takeText(flag);
+  if (written === undefined) return {};
+  const value = read(written);
+  if (value !== undefined) return { [name]: value };
+  problems.push({ source: `--${flag}`, message: `must be ${form}, not "${written}"` });
+  return {};
 }
 
-function takeTemperature(flags: FlagValues, problems: ConfigProblem[]): JsonObject {
-  const written = flags.takeText('temperature');
-  if (written === undefined) return {};
-  const temperature = Number(written);
-  if (written.trim() !== '' && temperature >= 0 && temperature <= 100) return { temperature };
-  problems.push({ source: '--temperature', message: `must be a number from 0 to 100, not "${written}"` });
-  return {};
+/** Seeds have 64 bits; those that a number of JSON does not hold exactly are sent as digits. */
+function seedFrom(written: string): number | string | undefined {
+  return wholeNumberFrom(written) ?? (/^\d+$/.test(written) ? written : undefined);
+}
+
+function wholeNumberFrom(written: string): number | undefined {
+  const number = /^\d+$/.test(written) ? Number(written) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function numberFrom(written: string): number | undefined {
+  const number = written.trim() === '' ? Number.NaN : Number(written);
+  return Number.isFinite(number) ? number : undefined;
 }
