@@ -21,6 +21,7 @@ test('reads what makers of models recommend', () => {
     temperature: 0.6,
     top_k: 20,
     top_p: 0.95,
+    min_p: 0.02,
     repetition_penalty: 1.05,
     max_new_tokens: 2048,
     bos_token_id: 1,
@@ -28,16 +29,22 @@ test('reads what makers of models recommend', () => {
     pad_token_id: 0,
     transformers_version: '4.51.0',
   };
-  expect(readGenerationConfig(file)).toMatchObject({
+  const recommended = {
     temperature: 0.6,
     topK: 20,
     topP: 0.95,
+    minP: 0.02,
     repetitionPenalty: 1.05,
     maxTokens: 2048,
     eosTokenIds: [2, 32000],
     bosTokenId: 1,
     padTokenId: 0,
-  });
+  };
+  expect(readGenerationConfig(file)).toEqual(recommended);
+  // Each of them differs from what an empty file gives, so that none can be left unread.
+  const plain = readGenerationConfig({});
+  const names = Object.keys(plain) as (keyof typeof plain)[];
+  expect(names.filter((name) => recommended[name] === plain[name])).toEqual([]);
 });
 
 test('do_sample false is temperature 0', () => {
