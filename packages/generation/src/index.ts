@@ -23,6 +23,7 @@ export * from './generation-parameters.ts';
 export * from './log-probabilities.ts';
 export * from './model-file-error.ts';
 export * from './output-text.ts';
+export { type NumberRange, numberRanges } from './parameter-values.ts';
 export * from './sampler.ts';
 export * from './stop-strings.ts';
 export * from './text-decoder.ts';
