@@ -1,9 +1,11 @@
 import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { CallerRule } from '../caller.ts';
+import { ManagementDouble } from '../management/testing/management-double.ts';
+import type { OpenInferenceParts } from '../open-inference.ts';
 import { resolveRestConfig, restDefaults } from './config.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
-import { catalogueOf, echoEdge, jsonRequest, viewOf } from './testing/echo-double.ts';
+import { catalogueOf, echoEdge, echoParts, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 const views = [viewOf('m', { version: '3' }), viewOf('m', { version: '4' }), viewOf('a b', { isBatched: false })];
 
@@ -179,36 +181,55 @@ describe('models', () => {
   });
 });
 
+function operationsOf(paths: Readonly<Record<string, object>>): readonly string[] {
+  return Object.entries(paths)
+    .flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`))
+    .sort();
+}
+
 describe('the OpenAPI document', () => {
-  const document = echoEdge()
+  // With all that an edge can have: an operation of any of them is in the list below, or fails the test.
+  const all: Required<OpenInferenceParts> = {
+    ...echoParts(),
+    management: new ManagementDouble(),
+    statistics: { of: () => [] },
+  };
+  const document = echoEdge(all)
     .call({ target: '/openapi.json' })
     .then((reply) => JSON.parse(reply.text()));
 
   test('describes every operation once', async () => {
     const { openapi, info, paths } = await document;
     expect([openapi, info.title, info.version]).toEqual(['3.1.0', 'millrace', '0.0.0']);
-    expect(new Set(Object.keys(paths))).toEqual(
-      new Set([
-        '/',
-        '/healthz',
-        '/openapi.json',
-        '/v2',
-        '/v2/health/live',
-        '/v2/health/ready',
-        '/v2/models/{model}',
-        '/v2/models/{model}/config',
-        '/v2/models/{model}/generate',
-        '/v2/models/{model}/generate_stream',
-        '/v2/models/{model}/infer',
-        '/v2/models/{model}/ready',
-        '/v2/models/{model}/versions/{version}',
-        '/v2/models/{model}/versions/{version}/config',
-        '/v2/models/{model}/versions/{version}/generate',
-        '/v2/models/{model}/versions/{version}/generate_stream',
-        '/v2/models/{model}/versions/{version}/infer',
-        '/v2/models/{model}/versions/{version}/ready',
-      ]),
-    );
+    expect(operationsOf(paths)).toEqual([
+      'get /',
+      'get /healthz',
+      'get /openapi.json',
+      'get /v2',
+      'get /v2/health/live',
+      'get /v2/health/ready',
+      'get /v2/models/stats',
+      'get /v2/models/{model}',
+      'get /v2/models/{model}/config',
+      'get /v2/models/{model}/ready',
+      'get /v2/models/{model}/stats',
+      'get /v2/models/{model}/versions/{version}',
+      'get /v2/models/{model}/versions/{version}/config',
+      'get /v2/models/{model}/versions/{version}/ready',
+      'get /v2/models/{model}/versions/{version}/stats',
+      'post /v2/models/{model}/generate',
+      'post /v2/models/{model}/generate_stream',
+      'post /v2/models/{model}/infer',
+      'post /v2/models/{model}/versions/{version}/generate',
+      'post /v2/models/{model}/versions/{version}/generate_stream',
+      'post /v2/models/{model}/versions/{version}/infer',
+      'post /v2/repository/index',
+      'post /v2/repository/models/{model}/load',
+      'post /v2/repository/models/{model}/unload',
+      'post /v2/repository/{repository}/index',
+      'post /v2/repository/{repository}/models/{model}/load',
+      'post /v2/repository/{repository}/models/{model}/unload',
+    ]);
   });
 
   test('is well-formed: unique operations, declared parameters, described responses, references that lead somewhere', async () => {

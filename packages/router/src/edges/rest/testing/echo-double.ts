@@ -6,6 +6,7 @@ import type { DataPlane, InferAnswer, InferRequest } from '../../../data-plane/i
 import type { InferStream, StreamInput, StreamOptions } from '../../../data-plane/streams/infer-stream.ts';
 import { StreamSession } from '../../../data-plane/streams/stream-session.ts';
 import type { ModelView } from '../../../model/model-view.ts';
+import type { OpenInferenceParts } from '../../open-inference.ts';
 import { createRestEdge, type RestEdgeOptions } from '../edge.ts';
 
 export class EchoDataPlane implements DataPlane {
@@ -91,14 +92,22 @@ export interface EchoEdge {
   call(request: InjectedRequest): Promise<InjectedResponse>;
 }
 
-export function echoEdge(options: Partial<RestEdgeOptions> = {}): EchoEdge {
-  const dataPlane = new EchoDataPlane();
-  const errors: unknown[] = [];
-  const handler = createRestEdge({
-    dataPlane,
+/** What no edge can do without, with models that answer with their inputs. */
+export function echoParts(): OpenInferenceParts & { readonly dataPlane: EchoDataPlane } {
+  return {
+    dataPlane: new EchoDataPlane(),
     catalogue: catalogueOf(viewOf('m')),
     health: { isLive: true, isReady: true },
     server: { name: 'millrace', version: '0.0.0' },
+  };
+}
+
+export function echoEdge(options: Partial<RestEdgeOptions> = {}): EchoEdge {
+  const parts = echoParts();
+  const { dataPlane } = parts;
+  const errors: unknown[] = [];
+  const handler = createRestEdge({
+    ...parts,
     onError: (error) => errors.push(error),
     ...options,
   });
