@@ -113,7 +113,11 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     demand: { bringBack: (model, deadlineAt, signal) => library.demand.bringBack(model, deadlineAt, signal) },
     names: catalogue,
     shadows: {
-      limits: { ...defaultShadowLimits, ...config.shadow },
+      limits: {
+        ...defaultShadowLimits,
+        requestsMax: config.shadow.requestsMax,
+        bytesMax: config.shadow.bytesMax,
+      },
       lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
       onOutcome: parts.onShadow ?? (() => {}),
     },
