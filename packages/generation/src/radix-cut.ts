@@ -59,6 +59,10 @@ export function thresholdByCount(bits: Int32Array, count: number, bins: Float64A
  * Keeps the candidates with the greatest values that together have at least the share `mass` of the weight, of equal ones those with
  * the lowest ids, and at least one. Returns how many; they stay in their order.
  *
+ * Precondition: the order of the values is the order of the weights, as where weights are the exponentials of values. The cut goes by
+ * values, but candidates of negligible weight are dropped before it, whatever their values are.
+ *
+ * @param weights of the candidates, in their order
  * @param bits of the values of all tokens, by id
  */
 export function cutByMass(
@@ -104,7 +108,7 @@ export function cutByMass(
   return kept;
 }
 
-/** What weighs so little that all of it together is not needed to reach the share: of most texts nearly everything. */
+/** Drops candidates too light to matter for the cut, usually nearly all: those left reach the share without them. */
 function withoutNegligible(candidates: Uint32Array, weights: Float64Array, length: number, negligible: number): number {
   let kept = 0;
   for (let index = 0; index < length; index++) {
