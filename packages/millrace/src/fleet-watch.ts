@@ -118,7 +118,7 @@ export class FleetWatch implements LibraryListener {
     this.#metrics?.loadStarted();
   }
 
-  /** The first failure of a model that does not serve is logged with its state; here only that it goes on. */
+  /** Of a model that does not serve, the first failure is logged with the model's state; this logs later ones. */
   loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
     this.#metrics?.loadFailed();
     const times = this.#failedLoads.takeTimes(context, reason);
@@ -235,7 +235,7 @@ export class FleetWatch implements LibraryListener {
   }
 }
 
-/** What repeats for the same reason is told rarely. */
+/** Repeated events with the same reason are logged at debug, but for the second, the fourth, the eighth and so on. */
 function levelOf(times: number | undefined): 'warn' | 'debug' {
   return times === undefined ? 'debug' : 'warn';
 }

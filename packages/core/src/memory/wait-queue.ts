@@ -16,7 +16,7 @@ export class WaitQueue<Entry extends QueueEntry<Entry>> {
     this.#last = entry;
   }
 
-  /** For an entry that is in it. */
+  /** The entry must be in the queue. */
   remove(entry: Entry): void {
     if (entry.before === undefined) this.first = entry.after;
     else entry.before.after = entry.after;

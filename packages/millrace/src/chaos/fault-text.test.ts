@@ -30,7 +30,7 @@ test.each([
   ['delay 5ms for', /delay needs a time after for/],
   ['limit 0', /limit needs bytes a second, like 64KiB, not "0"/],
   ['half-close both', /half-close needs client or server, not "both"/],
-  ['cut now', /"now" is too much for cut/],
+  ['cut now', /unexpected argument "now" after cut/],
 ])('%s is refused', (written, message) => {
   expect(() => faultFrom(written)).toThrow(message);
 });

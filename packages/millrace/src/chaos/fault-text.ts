@@ -116,6 +116,6 @@ class FaultReader {
 
   end(): void {
     const [extra] = this.#words;
-    if (extra !== undefined) throw new Error(`"${extra}" is too much for ${this.#kind}`);
+    if (extra !== undefined) throw new Error(`unexpected argument "${extra}" after ${this.#kind}`);
   }
 }

@@ -48,7 +48,7 @@ export function mustBeOne(size: Size): void {
   const constant = size.constantValue;
   if (constant === 1) return;
   if (constant === undefined) throw unknown('a tensor without rows meets the batch axis with a size that is not known');
-  throw mixed(`a tensor of fixed size ${constant} meets the batch axis`);
+  throw mixed(`a dimension of fixed size ${constant} is broadcast against the batch axis`);
 }
 
 export function broadcastSize(left: Size, right: Size, symbols: Symbols): Size {

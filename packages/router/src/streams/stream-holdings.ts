@@ -9,7 +9,7 @@ export interface StreamHoldingsParts {
   readonly clock: { alarm(delayMs: number, callback: () => void): () => void };
 }
 
-/** Memory is scarce for a stream when so many bytes more are above its share, and no longer when so many are not. */
+/** Memory becomes scarce when 64 KiB more would exceed the owner's share, and stops being scarce when 256 KiB more would fit. */
 const scarceBytes = 64 * 1024;
 const roomyBytes = 256 * 1024;
 /** How often streams for which it is scarce look again. */

@@ -16,7 +16,7 @@ export class PackedKeys {
   #position = 0;
   #next = 0;
 
-  /** Of one log, so that all keys have its life. */
+  /** All keys belong to one log and share its `life` number. */
   constructor(life: number) {
     this.#life = life;
   }

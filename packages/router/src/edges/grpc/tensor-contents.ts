@@ -83,7 +83,7 @@ function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): Slice
     const start = cursor.at;
     if (tag === ((field << 3) | wireType.delimited)) {
       const part = cursor.readBytes();
-      if (part.length % size !== 0) throw new MalformedMessage('packed numbers end within one');
+      if (part.length % size !== 0) throw new MalformedMessage('a packed field ends in the middle of a number');
       parts.push(part);
     } else {
       cursor.skip(tag);
@@ -148,7 +148,7 @@ function* countVarints(cursor: ProtoCursor, field: number): SliceGenerator<numbe
       if (last < 128) count++;
       if (++steps % (4 * stepsPerSlice) === 0) yield;
     }
-    if (last >= 128) throw new MalformedMessage('packed numbers end within one');
+    if (last >= 128) throw new MalformedMessage('a packed field ends in the middle of a number');
   }
   return count;
 }

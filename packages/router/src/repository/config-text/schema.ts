@@ -75,7 +75,8 @@ function elementFrom({ scalar, enum: names, message }: ElementDescriptor): Eleme
 
 function namesFrom({ values, typeName }: DescEnum): readonly string[] {
   return values.map(({ name, number }, position) => {
-    if (number !== position) throw new Error(`${typeName}: ${name} is ${number}, at position ${position}`);
+    if (number !== position)
+      throw new Error(`enum ${typeName}: value ${name} has number ${number}, expected ${position}`);
     return name;
   });
 }

@@ -12,7 +12,7 @@ import {
 } from '../model-parameters.ts';
 import type { ModelKind } from './model-kind.ts';
 
-/** Parameters that few kinds have say whose they are. */
+/** Refusal texts of parameters that only some kinds accept. */
 const ownersTexts: Readonly<Partial<Record<ParameterName, string>>> = {
   [resumableParameter]: 'only decoupled pipelines need it; streams of other models can always be resumed, so remove it',
   [concurrencyParameter]: 'only pipelines and generators run several requests at once; remove it',
