@@ -1,6 +1,6 @@
-/** One connection through the chaos proxy: the client's socket, the server's, and a lane each way. */
+/** One connection through the chaos proxy: the client's socket, the server's, and a direction each way. */
 import type { Socket } from 'node:net';
-import { ChaosLane, type LaneParts, type Shaping } from './chaos-lane.ts';
+import { ChaosDirection, type DirectionParts, type Shaping } from './chaos-direction.ts';
 import { resetSocket } from './reset-socket.ts';
 
 export interface LinkEnd {
@@ -15,8 +15,8 @@ export class ChaosLink {
   readonly id: number;
   readonly #client: Socket;
   readonly #server: Socket;
-  readonly #up: ChaosLane;
-  readonly #down: ChaosLane;
+  readonly #up: ChaosDirection;
+  readonly #down: ChaosDirection;
   readonly #onEnd: (end: LinkEnd) => void;
   #reason = 'closed';
   #isHeld: boolean = false;
@@ -26,13 +26,13 @@ export class ChaosLink {
   /** Sides that will send nothing more. */
   readonly #silent = new Set<Socket>();
 
-  constructor(id: number, client: Socket, server: Socket, parts: LaneParts, onEnd: (end: LinkEnd) => void) {
+  constructor(id: number, client: Socket, server: Socket, parts: DirectionParts, onEnd: (end: LinkEnd) => void) {
     this.id = id;
     this.#client = client;
     this.#server = server;
     this.#onEnd = onEnd;
-    this.#up = new ChaosLane(client, server, parts);
-    this.#down = new ChaosLane(server, client, parts);
+    this.#up = new ChaosDirection(client, server, parts);
+    this.#down = new ChaosDirection(server, client, parts);
     for (const [socket, other, name] of [
       [client, server, 'client'],
       [server, client, 'server'],
@@ -83,8 +83,8 @@ export class ChaosLink {
   }
 
   halfClose(side: 'client' | 'server'): void {
-    const lane = side === 'client' ? this.#down : this.#up;
-    lane.kill();
+    const direction = side === 'client' ? this.#down : this.#up;
+    direction.kill();
     (side === 'client' ? this.#client : this.#server).end();
   }
 

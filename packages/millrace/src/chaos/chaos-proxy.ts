@@ -1,6 +1,6 @@
 /** A TCP proxy that makes networks fail on purpose: for the chaos tests, the failure drill and `millrace chaos`. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { type ChaosClock, noShaping, type Shaping } from './chaos-lane.ts';
+import { type ChaosClock, noShaping, type Shaping } from './chaos-direction.ts';
 import { ChaosLink, type LinkEnd } from './chaos-link.ts';
 import type { Fault } from './fault.ts';
 

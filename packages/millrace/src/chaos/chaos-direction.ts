@@ -17,7 +17,7 @@ export interface Shaping {
 
 export const noShaping: Shaping = { delayMs: 0, jitterMs: 0, bytesPerSecond: undefined };
 
-export interface LaneParts {
+export interface DirectionParts {
   readonly clock: ChaosClock;
   /** In [0, 1). */
   readonly random: () => number;
@@ -28,10 +28,10 @@ export interface LaneParts {
 /** A limited direction sends pieces of so many milliseconds, so that it flows instead of coming in lumps. */
 const pieceMs = 50;
 
-export class ChaosLane {
+export class ChaosDirection {
   readonly #from: Socket;
   readonly #to: Socket;
-  readonly #parts: LaneParts;
+  readonly #parts: DirectionParts;
   /** Without bytes: the end of what the sender sends. */
   readonly #queue: { readonly at: number; bytes: Uint8Array | undefined }[] = [];
   #shaping = noShaping;
@@ -45,7 +45,7 @@ export class ChaosLane {
   #freeAt = 0;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(from: Socket, to: Socket, parts: LaneParts) {
+  constructor(from: Socket, to: Socket, parts: DirectionParts) {
     this.#from = from;
     this.#to = to;
     this.#parts = parts;

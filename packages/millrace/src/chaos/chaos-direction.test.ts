@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { ChaosLane, noShaping } from './chaos-lane.ts';
+import { ChaosDirection, noShaping } from './chaos-direction.ts';
 
 /** A clock that goes when it is told. */
 class HeldChaosClock {
@@ -33,7 +33,7 @@ class HeldChaosClock {
   }
 }
 
-/** The part of a socket that a lane uses. */
+/** The part of a socket that a direction uses. */
 class SocketDouble extends EventEmitter {
   readonly written: { readonly at: number; readonly text: string }[] = [];
   readonly #clock: HeldChaosClock;
@@ -69,27 +69,31 @@ class SocketDouble extends EventEmitter {
   }
 }
 
-function laneWith({ bufferedBytesMax = 100, random = (): number => 0 } = {}) {
+function directionWith({ bufferedBytesMax = 100, random = (): number => 0 } = {}) {
   const clock = new HeldChaosClock();
   const from = new SocketDouble(clock);
   const to = new SocketDouble(clock);
-  const lane = new ChaosLane(from as unknown as Socket, to as unknown as Socket, { clock, random, bufferedBytesMax });
-  return { clock, from, to, lane, send: (text: string) => from.emit('data', Buffer.from(text)) };
+  const direction = new ChaosDirection(from as unknown as Socket, to as unknown as Socket, {
+    clock,
+    random,
+    bufferedBytesMax,
+  });
+  return { clock, from, to, direction, send: (text: string) => from.emit('data', Buffer.from(text)) };
 }
 
 test('without a fault bytes pass at once, and so does the end', () => {
-  const { from, to, lane, send } = laneWith();
+  const { from, to, direction, send } = directionWith();
   send('abc');
   from.emit('end');
   expect(to.text).toBe('abc');
   expect(to.isEnded).toBe(true);
-  expect(lane.passedBytes).toBe(3);
+  expect(direction.passedBytes).toBe(3);
 });
 
 test('delayed bytes come later and in order, whatever their jitter is, and the end after them', () => {
   const jitters = [0.9, 0, 0.5];
-  const { clock, from, to, lane, send } = laneWith({ random: () => jitters.shift() ?? 0 });
-  lane.shape({ delayMs: 100, jitterMs: 50, bytesPerSecond: undefined });
+  const { clock, from, to, direction, send } = directionWith({ random: () => jitters.shift() ?? 0 });
+  direction.shape({ delayMs: 100, jitterMs: 50, bytesPerSecond: undefined });
   send('a');
   send('b');
   from.emit('end');
@@ -101,16 +105,16 @@ test('delayed bytes come later and in order, whatever their jitter is, and the e
 });
 
 test('bytes that wait pass at once when the delay is taken away', () => {
-  const { to, lane, send } = laneWith();
-  lane.shape({ delayMs: 10_000, jitterMs: 0, bytesPerSecond: undefined });
+  const { to, direction, send } = directionWith();
+  direction.shape({ delayMs: 10_000, jitterMs: 0, bytesPerSecond: undefined });
   send('a');
-  lane.shape(noShaping);
+  direction.shape(noShaping);
   expect(to.text).toBe('a');
 });
 
 test('a limited direction passes its bytes a second in pieces of 50 ms', () => {
-  const { clock, to, lane, send } = laneWith();
-  lane.shape({ delayMs: 0, jitterMs: 0, bytesPerSecond: 100 });
+  const { clock, to, direction, send } = directionWith();
+  direction.shape({ delayMs: 0, jitterMs: 0, bytesPerSecond: 100 });
   send('0123456789abcdefghijklmno');
   clock.go(1000);
   expect(to.written).toEqual([
@@ -123,13 +127,13 @@ test('a limited direction passes its bytes a second in pieces of 50 ms', () => {
 });
 
 test('a sender waits when the buffer is full, and goes on when half of it is free', () => {
-  const { clock, from, to, lane, send } = laneWith({ bufferedBytesMax: 10 });
-  lane.shape({ delayMs: 0, jitterMs: 0, bytesPerSecond: 20 });
+  const { clock, from, to, direction, send } = directionWith({ bufferedBytesMax: 10 });
+  direction.shape({ delayMs: 0, jitterMs: 0, bytesPerSecond: 20 });
   send('0123456789x');
   expect(from.isPaused).toBe(true);
-  expect(lane.bufferedBytes).toBe(10);
+  expect(direction.bufferedBytes).toBe(10);
   clock.go(200);
-  expect(lane.bufferedBytes).toBe(6);
+  expect(direction.bufferedBytes).toBe(6);
   expect(from.isPaused).toBe(true);
   clock.go(50);
   expect(from.isPaused).toBe(false);
@@ -137,31 +141,31 @@ test('a sender waits when the buffer is full, and goes on when half of it is fre
 });
 
 test('a receiver that does not read holds everything behind it back', () => {
-  const { to, lane, send } = laneWith();
+  const { to, direction, send } = directionWith();
   to.isFull = true;
   send('a');
   send('b');
   expect(to.text).toBe('a');
-  expect(lane.bufferedBytes).toBe(1);
+  expect(direction.bufferedBytes).toBe(1);
   to.isFull = false;
   to.emit('drain');
   expect(to.text).toBe('ab');
 });
 
 test('a held direction loses nothing, a killed one everything', () => {
-  const { from, to, lane, send } = laneWith();
-  lane.hold(true);
+  const { from, to, direction, send } = directionWith();
+  direction.hold(true);
   send('a');
   expect(to.text).toBe('');
-  lane.hold(false);
+  direction.hold(false);
   expect(to.text).toBe('a');
-  lane.hold(true);
+  direction.hold(true);
   send('b');
-  lane.kill();
-  lane.hold(false);
+  direction.kill();
+  direction.hold(false);
   send('c');
   from.emit('end');
   expect(to.text).toBe('a');
   expect(to.isEnded).toBe(false);
-  expect(lane.bufferedBytes).toBe(0);
+  expect(direction.bufferedBytes).toBe(0);
 });
