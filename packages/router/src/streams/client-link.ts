@@ -11,7 +11,7 @@ import {
   shortened,
 } from '@millrace/protocol';
 import type { HostedStream } from './hosted-stream.ts';
-import { inputRefusal } from './input-door.ts';
+import { inputRefusal } from './input-check.ts';
 import type { PayloadCodec } from './payload-codec.ts';
 import type { StreamClock } from './stream-clock.ts';
 import type { AttachedLink, StreamLinkFrame, StreamListenerOfLink } from './stream-gateway.ts';

@@ -1617,7 +1617,7 @@ describe('an input that the model does not take', () => {
     payload: { kind: 'tensors', tensors: [{ ...byte('x', 1), datatype: 'FP32' }] },
   });
 
-  test('is refused at the door, whether the stream is known yet or not, and the stream goes on', async () => {
+  test('is refused before it is accepted, whether the stream is known yet or not, and the stream goes on', async () => {
     const { host, model } = hostOn();
     const first = clientOf(host, { streamId: 'a-stream-0123456789' });
     first.link.input(wrong(1));

@@ -16,7 +16,7 @@ import type {
 import type { StreamLogSummary } from '@millrace/store';
 import { ClientLink, cancelMessage, inputEvent } from './client-link.ts';
 import type { HostedStream } from './hosted-stream.ts';
-import { inputRefusal } from './input-door.ts';
+import { inputRefusal } from './input-check.ts';
 import { LostStreams } from './lost-streams.ts';
 import { StreamQuarantine } from './quarantined-stream.ts';
 import { RestoreGuard } from './restore-guard.ts';
