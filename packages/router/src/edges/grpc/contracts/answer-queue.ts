@@ -47,7 +47,7 @@ export class AnswerQueue<Answer> {
   }
 
   /** For the call: there is room again. */
-  onDrain(): void {
+  onRoom(): void {
     this.#hasRoom = true;
     if (!this.#isWriting) this.#parts.onRoom();
   }

@@ -312,7 +312,7 @@ export class RealtimeStream implements RequestListener<InferenceRequest>, Contra
 
   #deliver(response: InferenceResponse): boolean {
     const hasRoom = this.#call.send(response);
-    if (!hasRoom) this.#call.onRoom = () => this.#answers.onDrain();
+    if (!hasRoom) this.#call.onRoom = () => this.#answers.onRoom();
     return hasRoom;
   }
 }

@@ -227,7 +227,7 @@ export class TextStream implements RequestListener<InferRequest>, ContractLinkOw
 
   #deliver(response: InferResponse): boolean {
     const hasRoom = this.#call.send(response);
-    if (!hasRoom) this.#call.onRoom = () => this.#answers.onDrain();
+    if (!hasRoom) this.#call.onRoom = () => this.#answers.onRoom();
     return hasRoom;
   }
 }
