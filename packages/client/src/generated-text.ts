@@ -12,8 +12,40 @@ export interface GenerateOptions extends DurableStreamOptions {
   readonly stop?: string | readonly string[];
 }
 
-/** The server's names; what is in `parameters` counts more. */
+const knownOptions: Readonly<Record<keyof GenerateOptions, true>> = {
+  maxTokens: true,
+  temperature: true,
+  topP: true,
+  topK: true,
+  seed: true,
+  stop: true,
+  parameters: true,
+  deadlineMs: true,
+  signal: true,
+  streamId: true,
+  resume: true,
+  creditMessages: true,
+  creditBytes: true,
+  resumeMsMax: true,
+  onGap: true,
+  onResumed: true,
+};
+
+/** Programs without types write the server's names, which would change nothing. */
+function mustBeKnown(options: object): void {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(knownOptions, name)) continue;
+    const meant = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const hint = Object.hasOwn(knownOptions, meant) ? `; did you mean '${meant}'?` : '';
+    throw new TypeError(
+      `generate has no option '${name}'${hint}; further parameters of the model go into 'parameters'`,
+    );
+  }
+}
+
+/** The server's names; what is in `parameters` counts more. Throws a TypeError for an option that does not exist. */
 export function generationParameters(options: GenerateOptions): JsonObject {
+  mustBeKnown(options);
   const { maxTokens, temperature, topP, topK, seed, stop, parameters } = options;
   return {
     ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),

@@ -118,6 +118,12 @@ test.each<[string, () => unknown, string]>([
   ['such a version to describe', () => untyped.describe('m', { version: 2 }), 'version is 2; it must be a text'],
   ['such a version to ask after', () => untyped.isModelReady('m', { version: 2 }), 'version is 2; it must be a text'],
   ['no prompt', () => untyped.generate('m', undefined), 'prompt is undefined; it must be a text'],
+  [
+    'an option by the name of the server',
+    () => untyped.generate('m', '', { max_tokens: 4 }),
+    "did you mean 'maxTokens'",
+  ],
+  ['an option that does not exist', () => untyped.generate('m', '', { beams: 4 }), "generate has no option 'beams'"],
   ['a position of nothing', () => untyped.stream('m', { resume: {} }), 'resume is not the position of a stream'],
   ['a position that was not stored', () => untyped.generate('m', '', { resume: null }), 'resume is not the position'],
   [

@@ -48,7 +48,7 @@ export function beginTensorData(
   // Every element takes a character and a comma: without this check the shape would decide how much is allocated.
   if (count > (reader.end - reader.position) / 2 + 1) {
     throw refusal(
-      `input ${quote(name)} has shape ${formatShape(shape)}, which is more elements than the text can contain`,
+      `input ${quote(name)} has shape ${formatShape(shape)}, and what follows in the body is too short for ${count} elements`,
     );
   }
   const kind = reader.peekKind();

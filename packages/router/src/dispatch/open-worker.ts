@@ -215,5 +215,5 @@ export class OpenWorker {
 }
 
 function changedReason({ key }: ServedModel): string {
-  return `the files of ${key} have changed since they were read; they are read again in poll mode, by an explicit load, or when the server is restarted`;
+  return `the files of ${key} have changed since they were read; they are served once they are read again: in the modes poll and none by themselves, in explicit mode by a load request`;
 }

@@ -33,7 +33,7 @@ export const streamCommand: CommandSpec = {
         {
           flag: 'timeout',
           placeholder: 'SECONDS',
-          description: 'Give up after this time without a connection.',
+          description: 'Give up after this time without a connection, once there was one.',
           defaultText: '120',
         },
       ],

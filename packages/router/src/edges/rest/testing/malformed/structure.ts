@@ -33,12 +33,7 @@ export const structureCases: readonly MalformedCase[] = [
   ['a dimension that is a string', withData('FP32', '["1"]', '[1]'), 400, 'expected a number'],
   ['a dimension that is an array', withData('FP32', '[[1]]', '[1]'), 400, 'expected a number'],
   ['a shape that cannot be counted', withData('FP32', '[4294967296,4294967296]', '[1]'), 400, 'too many elements'],
-  [
-    'a shape that would take all memory',
-    withData('FP64', '[9007199254740991]', '[1]'),
-    400,
-    'more elements than the text',
-  ],
+  ['a shape that would take all memory', withData('FP64', '[9007199254740991]', '[1]'), 400, 'too short for'],
   ['more dimensions than allowed', withData('FP32', '[1,1,1,1,1,1,1,1,1]', '[1]'), 400, 'more than 8 dimensions'],
   [
     'more inputs than allowed',
