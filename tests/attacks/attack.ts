@@ -25,6 +25,11 @@ export interface Attack {
   readonly memoryPerBodyByteMax?: number;
   /** Most descriptors the server may open, where the attack is about them. */
   readonly descriptorsMax?: number;
+  /**
+   * What the harness does to the server a moment into the attack because no attacker can. Callers notice it without an attack
+   * as well, so their calm figures are those of the same done to the server beside nobody.
+   */
+  readonly fault?: (routerPid: number) => void;
   /** Run from a bystander's own address too in the short form; the long form does so for all attacks. */
   readonly isSharedInShort?: boolean;
   /** Not run by the random attacker, because its verdict depends on what one server does once. */

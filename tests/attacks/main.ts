@@ -67,7 +67,7 @@ const reports: object[] = [];
 function judge(report: AttackReport): boolean {
   const verdict = attackVerdictOn(report);
   console.log(reportText(report, verdict));
-  reports.push({ ...report, attack: report.attack.name, ...verdict });
+  reports.push({ ...report, attack: report.attack.name, hasFault: report.attack.fault !== undefined, ...verdict });
   if (verdict.problems.length === 0) passed++;
   else failed++;
   return verdict.problems.length === 0;

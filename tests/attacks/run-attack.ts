@@ -10,6 +10,7 @@ import {
 import { AttackerProcess } from './attacker-process.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import type { FateReport } from './fate.ts';
+import { workerPidsOf } from './target.ts';
 import { type LoopReport, LoopWatch } from './watch/loop-watch.ts';
 import { MemoryWatch } from './watch/memory-watch.ts';
 
@@ -19,6 +20,7 @@ export interface AttackReport {
   readonly isSharedAddress: boolean;
   /** The bystander that must not be affected; with a shared address the second one. */
   readonly bystander: BystanderReport;
+  /** The same without the attack. */
   readonly calm: BystanderReport;
   readonly fate: FateReport;
   readonly peakBytes: number;
@@ -36,6 +38,8 @@ const recoveryMsMax = 10_000;
 const preparingMsMax = 60_000;
 const establishingMsMax = 8000;
 const finishingMsMax = 90_000;
+/** How long the bystanders call before the harness does something to the server. */
+const beforeFaultMs = 500;
 
 export async function runAttack(
   harness: AttackHarness,
@@ -45,6 +49,8 @@ export async function runAttack(
 ): Promise<AttackReport> {
   const isSharedAddress = options.isSharedAddress ?? false;
   const address = isSharedAddress ? bystanderAddress : attackerAddress;
+  const attackSeconds = Math.max(seconds, attack.secondsMin ?? 0);
+  const calm = attack.fault === undefined ? harness.calm : await besideFault(harness, attack.fault, attackSeconds);
   const memory = new MemoryWatch(harness.routerPid);
   const loop = await LoopWatch.start(harness.ports.metrics, harness.routerPid).catch(() => undefined);
   const attacker = new AttackerProcess(attack, options.pressure ?? 1, {
@@ -52,7 +58,7 @@ export async function runAttack(
   });
   await attacker.whenEstablished(attack.establishedMin === undefined ? preparingMsMax : establishingMsMax);
   await harness.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
-  await wait(Math.max(seconds, attack.secondsMin ?? 0) * 1000);
+  await waitWithFault(harness, attack.fault, attackSeconds);
   const isUnfinished = attack.isFinite === true && !(await attacker.isFinished(finishingMsMax));
   const reports = await harness.bystanders.stop();
   const told = await attacker.stop();
@@ -64,7 +70,7 @@ export async function runAttack(
     attack,
     isSharedAddress,
     bystander: reports[isSharedAddress ? secondBystanderAddress : bystanderAddress] as BystanderReport,
-    calm: harness.calm,
+    calm,
     fate,
     peakBytes: memory.peakBytes - harness.idleBytes,
     leftBytes: memory.lastBytes - harness.idleBytes,
@@ -72,6 +78,29 @@ export async function runAttack(
     hasServerDied: harness.isServerGone,
     afterwards,
   };
+}
+
+async function waitWithFault(harness: AttackHarness, fault: Attack['fault'], seconds: number): Promise<void> {
+  if (fault !== undefined) {
+    await wait(beforeFaultMs);
+    fault(harness.routerPid);
+  }
+  await wait(seconds * 1000);
+}
+
+/** What a bystander notices of the fault alone. Ends when the server has its worker processes again. */
+async function besideFault(
+  harness: AttackHarness,
+  fault: (routerPid: number) => void,
+  seconds: number,
+): Promise<BystanderReport> {
+  const processes = workerPidsOf(harness.routerPid).length;
+  await harness.bystanders.start([bystanderAddress]);
+  await waitWithFault(harness, fault, seconds);
+  const reports = await harness.bystanders.stop();
+  const giveUpAt = performance.now() + recoveryMsMax;
+  while (workerPidsOf(harness.routerPid).length < processes && performance.now() < giveUpAt) await wait(250);
+  return reports[bystanderAddress] as BystanderReport;
 }
 
 async function recovery(harness: AttackHarness, address: string): Promise<string> {

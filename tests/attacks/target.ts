@@ -122,13 +122,12 @@ export class Target {
     const { instances } = (await answer.json()) as { readonly instances: readonly { readonly pid: number }[] };
     return instances.map(({ pid }) => pid);
   }
+}
 
-  /** Worker processes of the router, standbys included. */
-  workerPids(): readonly number[] {
-    const { routerPid } = this.location;
-    const text = readFileSync(`/proc/${routerPid}/task/${routerPid}/children`, 'utf8').trim();
-    return text === '' ? [] : text.split(' ').map(Number);
-  }
+/** Worker processes of a router, standbys included. */
+export function workerPidsOf(routerPid: number): readonly number[] {
+  const text = readFileSync(`/proc/${routerPid}/task/${routerPid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
 }
 
 /** How many of these sockets the other side has closed or reset. */

@@ -1,4 +1,5 @@
 import type { Attack } from '../attack.ts';
+import { workerPidsOf } from '../target.ts';
 
 const descriptorsMax = 512;
 
@@ -8,18 +9,22 @@ export const descriptors: Attack = {
   expected: 'refused',
   descriptorsMax,
   isAlone: true,
+  establishedMin: 1,
   secondsMin: 6,
+  fault: (routerPid) => {
+    for (const victim of workerPidsOf(routerPid)) process.kill(victim, 'SIGKILL');
+  },
   run: async (target) => {
     const dial = async (): Promise<void> => {
       const socket = await target.dial();
       socket?.resume();
     };
     await Promise.all(Array.from({ length: 2 * descriptorsMax }, dial));
-    for (const victim of target.workerPids()) process.kill(victim, 'SIGKILL');
+    target.nowEstablished();
     while (!target.isOver) {
       await Promise.all(Array.from({ length: 20 }, dial));
       await target.sleep(50);
     }
-    if (target.workerPids().length === 0) target.fate.harm('no worker was started again');
+    if (workerPidsOf(target.location.routerPid).length === 0) target.fate.harm('no worker was started again');
   },
 };
