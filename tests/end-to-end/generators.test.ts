@@ -1,4 +1,5 @@
 /** A decoder folder is served as text in, tokens out: by unary calls, over gRPC, and as a durable stream that survives kills. */
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { ModelRepository, writeStorytellerFolder } from '@millrace/worker/testing';
@@ -52,6 +53,11 @@ test('a unary call gets the whole text, and the parameters of the request apply'
   expect(outputs.text_output?.data[0]).toMatch(/^[\p{L}\p{P}\s]{12,}$/u);
   const stopped = await inferred({ max_tokens: 12, stop: 'a' });
   expect(stopped.finish_reason?.data).toEqual(['stop']);
+});
+
+test('the worker has a lower scheduling priority than the router', () => {
+  const worker = server.workerPids('story:1').at(-1) as number;
+  expect(getPriority(worker)).toBe(Math.min(19, getPriority(server.routerPid) + 5));
 });
 
 test('a wrong parameter is refused by name', async () => {

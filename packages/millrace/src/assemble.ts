@@ -162,6 +162,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const lanes = createLanes({
     ...starter,
+    ...(children && { spawnGenerator: children.spawnGenerator }),
     workerPath: parts.workerPath,
     onWorkerLine: parts.onWorkerLine,
     socketPaths: config.worker.sockets,

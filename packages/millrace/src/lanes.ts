@@ -16,11 +16,18 @@ import { generatorEnvironment, workerEnvironment } from './worker-environment.ts
 export interface LanesOptions extends Omit<LocalLaneOptions, 'workerPath' | 'environment'> {
   /** The program of the local lane; Millrace's own unless given. */
   readonly workerPath: string | undefined;
+  /** How workers of generators are started; as all others unless given. */
+  readonly spawnGenerator?: LocalLaneOptions['spawn'];
   /** Sockets of workers that run on their own; empty: workers are started here. */
   readonly socketPaths: readonly string[];
 }
 
-export function createLanes({ workerPath, socketPaths, ...options }: LanesOptions): Readonly<Record<LaneName, Lane>> {
+export function createLanes({
+  workerPath,
+  socketPaths,
+  spawnGenerator,
+  ...options
+}: LanesOptions): Readonly<Record<LaneName, Lane>> {
   const inline = createInlineLane({ engines: inlineEngines });
   if (socketPaths.length > 0) {
     const digests = new FileDigests();
@@ -37,6 +44,7 @@ export function createLanes({ workerPath, socketPaths, ...options }: LanesOption
     pipeline: createLocalLane({ ...options, workerPath: programs.pipelineWorker }),
     generator: createLocalLane({
       ...options,
+      ...(spawnGenerator && { spawn: spawnGenerator }),
       workerPath: programs.generatorWorker,
       environment: generatorEnvironment(),
     }),

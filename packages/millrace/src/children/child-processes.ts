@@ -18,7 +18,7 @@ import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
 type Spawn = typeof spawn;
 
 export interface ChildProcessesParts {
-  readonly worker: Pick<Config['worker'], 'user' | 'group' | 'niceness'>;
+  readonly worker: Pick<Config['worker'], 'user' | 'group' | 'niceness' | 'generatorNiceness'>;
   /** Called with the reason when there is no private folder, for instance because everything is mounted read-only. */
   readonly onFolderUnavailable: (reason: string) => void;
   /** The folder that the supervisor holds, if there is one. */
@@ -30,22 +30,32 @@ export class ChildProcesses {
   readonly #folder: PrivateFolder | undefined;
   /** Node's `spawn` with the user, the folder for temporary files, the priority and the OOM score of this server's children. */
   readonly spawn: Spawn;
+  /** The same for workers of generators, which compute without a pause while there are texts. */
+  readonly spawnGenerator: Spawn;
 
-  private constructor(user: WorkerUser | undefined, folder: PrivateFolder | undefined, niceness: number) {
+  private constructor(
+    user: WorkerUser | undefined,
+    folder: PrivateFolder | undefined,
+    { niceness, generatorNiceness }: Pick<Config['worker'], 'niceness' | 'generatorNiceness'>,
+  ) {
     this.user = user;
     this.#folder = folder;
     const temporaryFolder = folder?.children ?? tmpdir();
     const options = user === undefined ? {} : { uid: user.uid, gid: user.gid };
     const environment = { TMPDIR: temporaryFolder, HOME: temporaryFolder, ORT_DISABLE_TELEMETRY: '1' };
-    const start = (command: string, args: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
-      const child = spawn(command, args, { ...given, ...options, env: { ...given.env, ...environment } });
-      if (child.pid !== undefined) {
-        giveWay(child.pid, niceness);
-        offerToOomKiller(child.pid);
-      }
-      return child;
+    const spawnWith = (lowered: number): Spawn => {
+      const start = (command: string, args: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
+        const child = spawn(command, args, { ...given, ...options, env: { ...given.env, ...environment } });
+        if (child.pid !== undefined) {
+          giveWay(child.pid, lowered);
+          offerToOomKiller(child.pid);
+        }
+        return child;
+      };
+      return start as Spawn;
     };
-    this.spawn = start as Spawn;
+    this.spawn = spawnWith(niceness);
+    this.spawnGenerator = spawnWith(Math.max(niceness, generatorNiceness));
   }
 
   /** Rejects with a `ConfigError` when there is no such user, or this process may not start others as it. */
@@ -57,7 +67,7 @@ export class ChildProcesses {
     } catch (error) {
       onFolderUnavailable((error as Error).message);
     }
-    return new ChildProcesses(user, folder, worker.niceness);
+    return new ChildProcesses(user, folder, worker);
   }
 
   /** The folder for temporary files of the router; undefined when there is no private folder. */

@@ -775,6 +775,14 @@ export const fields = {
       min: 0,
       max: 19,
     }),
+    generatorNiceness: integer({
+      flag: 'generator-niceness',
+      description:
+        'The same for workers of generators, which compute without a pause while there are texts; the larger of the two holds.',
+      default: 5,
+      min: 0,
+      max: 19,
+    }),
     user: account({
       flag: 'worker-user',
       synonyms: ['user', 'run-as'],
