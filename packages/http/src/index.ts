@@ -12,6 +12,7 @@ export * from './rpc/rpc-error.ts';
 export type { RefusedCall } from './rpc/rpc-host.ts';
 export * from './rpc/service.ts';
 export * from './rpc/status.ts';
+export { acceptsPerTurn, type DuplicateDescriptor } from './wire/acceptors.ts';
 export { AddressRanges, isAddressRange, noAddresses } from './wire/address-ranges.ts';
 export { BodyPool } from './wire/body-pool.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';

@@ -31,7 +31,7 @@ import {
   statisticsFrom,
   systemClock,
 } from '@millrace/router/internal';
-import { takeFramedReads } from '@millrace/shared-memory';
+import { takeDuplicateDescriptor, takeFramedReads } from '@millrace/shared-memory';
 import type { Assembly } from './assemble.ts';
 import type { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
@@ -149,6 +149,7 @@ export async function compose(components: Components, parts: ComposeParts): Prom
       ? undefined
       : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
     limiter,
+    duplicateDescriptor: takeDuplicateDescriptor(),
     onAcceptError: acceptErrorLog(logger, () => performance.now()),
     onForbidden: forbiddenLog(logger, () => performance.now()),
     api: createRpcHandler(grpc.services, {

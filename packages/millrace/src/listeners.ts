@@ -49,6 +49,8 @@ export interface ListenerParts {
   readonly ownerOf: OwnerOf | undefined;
   /** Counts the connections of all ports. */
   readonly limiter: ConnectionLimiter;
+  /** Lets a server accept several connections in a turn of the event loop. */
+  readonly duplicateDescriptor?: HttpServerOptions['duplicateDescriptor'];
   /** Called for connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
   /** Called for requests that were refused because of the host they name or the page that sent them. */
@@ -60,7 +62,7 @@ export interface ListenerParts {
 /** Opens all listeners, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   const { config, api, onUpgrade, metrics, management, supervision } = parts;
-  const { memory, bodies, ownerOf, limiter, onAcceptError, onForbidden } = parts;
+  const { memory, bodies, ownerOf, limiter, onAcceptError, onForbidden, duplicateDescriptor } = parts;
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
@@ -81,6 +83,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       ownerOf,
       limiter,
       onAcceptError,
+      duplicateDescriptor,
     });
     open.push(server);
     handles.set(key, server.handle);

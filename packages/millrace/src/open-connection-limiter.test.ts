@@ -53,7 +53,7 @@ test('workers added later lower the number of connections', async () => {
 test('an address gets a quarter of a low limit, or what an operator has set', async () => {
   const answered = async (http: { connectionsPerAddressMax?: number }) => {
     // Leaves room for 12 connections.
-    const { limiter } = limiterWith({ max: 134, open: 30 }, 0, http);
+    const { limiter } = limiterWith({ max: 166, open: 30 }, 0, http);
     const waiting: (() => void)[] = [];
     server = await serveHttp(
       () => new Promise((resolve) => waiting.push(() => resolve({ status: 204, headers: [] }))),

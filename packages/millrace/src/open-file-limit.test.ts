@@ -1,8 +1,9 @@
+import { acceptsPerTurn } from '@millrace/http';
 import { ConfigError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { fittingConnections, mustAllowStart, readOpenFiles, reservedDescriptors } from './open-file-limit.ts';
 
-const others = 30 + 16 + 4 * 3 + reservedDescriptors(4);
+const others = 30 + 4 * acceptsPerTurn + 16 + 4 * 3 + reservedDescriptors(4);
 
 test('a limit of connections that fits stays as it is', () => {
   expect(fittingConnections(10_000, 16, { max: 20_000, open: 30 })).toBe(10_000);

@@ -1,6 +1,7 @@
 /** How many connections the system's limit of open files leaves room for, beside what workers and files need. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { acceptsPerTurn } from '@millrace/http';
 import { ConfigError } from '@millrace/protocol';
 
 /** What a process may open, and what it has open already. */
@@ -19,6 +20,8 @@ const descriptorsPerWorkerStart = 8;
 const descriptorsPerWorker = 3;
 /** For model files, the store, the graph analysis process, reads of /proc, and descriptors that Node opens on its own. */
 const descriptorsForFiles = 32;
+/** Handles of the listening sockets, of which each port has `acceptsPerTurn`. */
+const descriptorsForListeners = 4 * acceptsPerTurn;
 /** Workers that the check at the start leaves room for. For further ones the connection limiter admits fewer connections as they are added. */
 const workersAtStart = 4;
 const advice = 'raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)';
@@ -43,7 +46,11 @@ export function mustAllowStart(files: OpenFiles | undefined): void {
 /** The connection limit that fits into the limit of open files. Throws a `ConfigError` where not even a few connections fit. */
 export function fittingConnections(wanted: number, operatorConnections: number, files: OpenFiles): number {
   const others =
-    files.open + operatorConnections + workersAtStart * descriptorsPerWorker + reservedDescriptors(workersAtStart);
+    files.open +
+    descriptorsForListeners +
+    operatorConnections +
+    workersAtStart * descriptorsPerWorker +
+    reservedDescriptors(workersAtStart);
   const room = files.max - others;
   if (room >= Math.min(wanted, connectionsMin)) return Math.min(wanted, room);
   const message =

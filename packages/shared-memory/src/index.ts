@@ -1,6 +1,7 @@
 export * from './arena.ts';
 export { confineChild, refuseNewPrivileges, setNativeEnvironment } from './confine-process.ts';
 export { DirectSocket, receiveBytesMax, takeDirectSocket } from './direct-socket.ts';
+export { takeDuplicateDescriptor } from './duplicate-descriptor.ts';
 export { type FileLock, type LockOutcome, lockInherited, takeFileLock } from './file-lock.ts';
 export { FramedReads, takeFramedReads } from './framed-reads.ts';
 export { blockAlignmentBytes } from './free-list.ts';

@@ -36,6 +36,8 @@ export interface SystemCalls {
   trimAllocator(): void;
   /** Lets other threads run on the core of this one first. Not zero: the system does not allow it. */
   yieldCore(): number;
+  /** Another descriptor of the same open file, closed on exec, or throws. */
+  duplicate(descriptor: number): number;
   /** The user of the process at the other end of a connected Unix socket. */
   peerUser(descriptor: number): number;
 }
@@ -58,6 +60,7 @@ const socketLevel = 1;
 const peerCredentials = 17;
 const receiveTimeout = 20;
 const getStatusFlags = 3;
+const duplicateClosedOnExec = 1030;
 const setStatusFlags = 4;
 const isNonBlocking = 0x800;
 const doNotWait = 0x40;
@@ -166,6 +169,7 @@ function loadSystemCalls(): SystemCalls {
       mallocTrim(0);
     },
     yieldCore: () => schedYield(),
+    duplicate: (descriptor) => must(fcntl(descriptor, duplicateClosedOnExec, 'int', 0), 'fcntl(F_DUPFD_CLOEXEC)'),
     setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
     peerUser(descriptor) {
       // A struct ucred: process, user and group.

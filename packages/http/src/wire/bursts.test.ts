@@ -73,7 +73,7 @@ async function honestRequest(): Promise<void> {
   await once(socket, 'data');
 }
 
-test('one connection is accepted in a turn, however many wait', async () => {
+test('without further handles one connection is accepted in a turn, however many wait', async () => {
   const limiter = new ConnectionLimiter(resolveHttpLimits({}));
   const admit = limiter.admit.bind(limiter);
   const accepted = new TurnCounter();
@@ -84,7 +84,7 @@ test('one connection is accepted in a turn, however many wait', async () => {
   await serve(quick, { limiter });
   for (let count = 0; count < 200; count++) dial(flood);
   await until(() => accepted.all === 200);
-  // libuv accepts no more since 1.45, so nothing of this package has to bound it.
+  // libuv accepts no more since 1.45, which is why there are further handles (`acceptors.ts`).
   expect(accepted.mostInTurn).toBe(1);
 });
 

@@ -8,6 +8,7 @@ import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
+import { Acceptors, type DuplicateDescriptor } from './acceptors.ts';
 import type { BodyPool } from './body-pool.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
 import { type OwnerOf, SharedHost } from './connection-host.ts';
@@ -35,6 +36,8 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
   readonly socketPath?: string | undefined;
   /** An open listening socket that this process has inherited, instead of an address or path. */
   readonly descriptor?: number | undefined;
+  /** Opens further handles of the listening socket, so that more than one connection is accepted in a turn of the event loop. */
+  readonly duplicateDescriptor?: DuplicateDescriptor | undefined;
   /** Asked about every request, upgrades included; if left out, all are served. */
   readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
@@ -132,6 +135,8 @@ class WireServer implements ListeningServer {
   readonly #shared: SharedHost;
   readonly #input: SharedInput;
   readonly #server: Server;
+  readonly #acceptors = new Acceptors();
+  readonly #duplicateDescriptor: DuplicateDescriptor | undefined;
   readonly #onUpgrade: OnUpgrade | undefined;
   readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
@@ -144,6 +149,7 @@ class WireServer implements ListeningServer {
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
+    this.#duplicateDescriptor = options.duplicateDescriptor;
     this.#gate = options.gate;
     this.#onAcceptError = options.onAcceptError ?? ignore;
     const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
@@ -187,7 +193,18 @@ class WireServer implements ListeningServer {
     return server;
   }
 
-  listen(address: ListenAddress): Promise<void> {
+  async listen(address: ListenAddress): Promise<void> {
+    await this.#listen(address);
+    const duplicate = this.#duplicateDescriptor;
+    if (duplicate === undefined) return;
+    const options = { backlog: acceptQueueMax, duplicate, onError: this.#onAcceptError };
+    await this.#acceptors.open(this.#server, options).catch(async (error: unknown) => {
+      await this.close();
+      throw error;
+    });
+  }
+
+  #listen(address: ListenAddress): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ ...address, backlog: acceptQueueMax }, () => {
@@ -224,9 +241,10 @@ class WireServer implements ListeningServer {
 
   async #stop(release: (transport: SocketTransport) => void): Promise<void> {
     this.#isDraining = true;
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-    });
+    const closed = Promise.all([
+      new Promise<void>((resolve) => this.#server.close(() => resolve())),
+      this.#acceptors.close(),
+    ]);
     for (const { socket } of [...this.#handshakes.values()]) socket.destroy();
     for (const transport of [...this.#transports]) release(transport);
     if (this.#transports.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
