@@ -19,7 +19,7 @@ test('equal outputs pass, where the client noticed what it should', () => {
     outputs: 2,
     reconnects: 1,
     gapMs: 42,
-    text: 'equal: all 2 outputs are those of the undisturbed run; the client saw status=UNAVAILABLE and a gap of 42 ms before seq=2',
+    text: 'equal: all 2 outputs are those of the undisturbed run; the client saw status=UNAVAILABLE; its longest gap was 42 ms, before seq=2',
   });
   expect(drillVerdict('worker', undisturbed, undisturbed).isPassed).toBe(true);
 });

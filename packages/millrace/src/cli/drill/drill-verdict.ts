@@ -23,7 +23,7 @@ export function drillVerdict(kind: DrillKind, undisturbed: DrillResult, result: 
   const problem = takeProblem(kind, undisturbed, result);
   const gapMs = Math.round(result.gap.ms);
   const reconnects = result.losses.length;
-  const seen = `the client saw ${reconnects === 0 ? 'no loss' : `status=${result.losses.join(', ')}`} and a gap of ${gapMs} ms before seq=${result.gap.beforeOutput}`;
+  const seen = `the client saw ${reconnects === 0 ? 'no loss' : `status=${result.losses.join(', ')}`}; its longest gap was ${gapMs} ms, before seq=${result.gap.beforeOutput}`;
   const count = result.outputs.length;
   const text =
     problem === undefined
