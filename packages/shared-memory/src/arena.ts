@@ -1,4 +1,9 @@
 import { FreeList } from './free-list.ts';
+import type { Mapping } from './mapping.ts';
+import { UnusedPages } from './unused-pages.ts';
+
+/** How often memory that is not needed is looked for. */
+const giveBackMs = 5000;
 
 /** A part of an arena, lent until it is released. */
 export interface ArenaRegion {
@@ -19,6 +24,17 @@ export class Arena {
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.#free = new FreeList(bytes.length);
+  }
+
+  /**
+   * From now on the system gets pages back that were not needed for half a minute; the arena begins at `offset` of the mapping. Returns what
+   * ends it, to be called before the mapping is given back.
+   */
+  giveBackUnused(mapping: Mapping, offset: number): () => void {
+    const pages = new UnusedPages((from, bytes) => mapping.discard(offset + from, bytes));
+    const timer = setInterval(() => pages.check(this.#free.restartPeak()), giveBackMs);
+    timer.unref();
+    return () => clearInterval(timer);
   }
 
   /** Memory of exactly this many bytes, with arbitrary content; undefined when there is no room. */

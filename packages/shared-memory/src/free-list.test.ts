@@ -33,6 +33,19 @@ describe('FreeList', () => {
     expect(new FreeList(block - 1).take(1)).toBeUndefined();
   });
 
+  test('tells the highest end of what was lent since it was asked last', () => {
+    const list = new FreeList(8 * block);
+    expect(list.restartPeak()).toBe(0);
+    const first = list.take(2 * block) as number;
+    const second = list.take(3 * block) as number;
+    list.release(second);
+    expect([list.restartPeak(), list.restartPeak()]).toEqual([5 * block, 2 * block]);
+    list.release(first);
+    expect([list.restartPeak(), list.restartPeak()]).toEqual([2 * block, 0]);
+    list.take(8 * block);
+    expect([list.restartPeak(), list.restartPeak()]).toEqual([8 * block, 8 * block]);
+  });
+
   test('a double release and a foreign release stop the process', () => {
     const list = new FreeList(4 * block);
     const offset = list.take(block) as number;

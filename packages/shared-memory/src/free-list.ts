@@ -12,6 +12,9 @@ export class FreeList {
   readonly #sizes: number[];
   readonly #lent = new Map<number, number>();
   #lentBytes = 0;
+  /** The highest end of a range that was lent since the last call of `restartPeak`. */
+  #peakBytes = 0;
+  readonly #usableBytes: number;
 
   constructor(bytes: number) {
     assert(
@@ -19,6 +22,7 @@ export class FreeList {
       `the size of a space must be a whole number of bytes from 0, not ${bytes}`,
     );
     const usable = bytes - (bytes % blockAlignmentBytes);
+    this.#usableBytes = usable;
     this.#offsets = usable === 0 ? [] : [0];
     this.#sizes = usable === 0 ? [] : [usable];
   }
@@ -48,9 +52,20 @@ export class FreeList {
       }
       this.#lent.set(offset, size);
       this.#lentBytes += size;
+      if (offset + size > this.#peakBytes) this.#peakBytes = offset + size;
       return offset;
     }
     return undefined;
+  }
+
+  /** Behind this offset nothing was lent since the last call. */
+  restartPeak(): number {
+    const peak = this.#peakBytes;
+    const last = this.#offsets.length - 1;
+    const isLastFree =
+      last >= 0 && (this.#offsets[last] as number) + (this.#sizes[last] as number) === this.#usableBytes;
+    this.#peakBytes = isLastFree ? (this.#offsets[last] as number) : this.#usableBytes;
+    return peak;
   }
 
   release(offset: number): void {

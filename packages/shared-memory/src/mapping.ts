@@ -38,9 +38,9 @@ export class Mapping {
     this.#descriptor = undefined;
   }
 
-  /** Returns the memory to the system, in both processes, while views may still exist. */
-  discard(): void {
-    this.#system.discard(this.#address, this.bytes.length);
+  /** Returns the memory to the system, in both processes, while views may still exist; a part of it must be whole pages. */
+  discard(offset = 0, bytes: number = this.bytes.length): void {
+    this.#system.discard(this.#address + BigInt(offset), bytes);
   }
 }
 

@@ -51,6 +51,7 @@ export class RouterLink {
   #burstWrittenAt = 0;
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
+  #stopGivingBack = (): void => {};
   #frameBytesMax = frameBytesMaxDefault;
   #isFinishing: boolean = false;
 
@@ -91,6 +92,7 @@ export class RouterLink {
 
   /** The router has left: what waits is dropped, what runs is not answered, and the models are given back. */
   close(): void {
+    this.#stopGivingBack();
     this.#host.close();
   }
 
@@ -144,6 +146,7 @@ export class RouterLink {
           ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
           : undefined;
       this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
+      this.#stopGivingBack = this.#outputs.giveBackUnused(mapping, toWorkerBytes);
       this.#sendHello(toWorkerBytes, toRouterBytes, identity);
     }
     this.#host.start();

@@ -1,5 +1,5 @@
 import { MappingPool } from '@millrace/shared-memory';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { WorkerMemory } from './worker-memory.ts';
 
 const bytesMax = 2 * 65_536;
@@ -25,6 +25,25 @@ describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
     expect(memory.offsetOf(region)).toBe(0);
     expect(memory.offsetOf(memory.lend(100))).toBeUndefined();
     memory.close();
+  });
+
+  test('gives back what was not needed for half a minute, until it is closed', () => {
+    vi.useFakeTimers();
+    const { memory } = memoryUnderTest();
+    memory.share();
+    const needed = memory.lend(8192);
+    const burst = memory.lend(8192);
+    needed.bytes.fill(1);
+    burst.bytes.fill(2);
+    burst.release();
+    vi.advanceTimersByTime(25_000);
+    expect(burst.bytes[0]).toBe(2);
+    vi.advanceTimersByTime(60_000);
+    expect([needed.bytes[0], burst.bytes[0]]).toEqual([1, 0]);
+    expect(vi.getTimerCount()).toBe(1);
+    memory.close();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
   });
 
   test('finds outputs in the second half and nowhere else', () => {

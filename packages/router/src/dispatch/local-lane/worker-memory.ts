@@ -21,6 +21,7 @@ export class WorkerMemory {
   readonly #pool: MappingPool;
   readonly #onOutputReleased: (offset: number) => void;
   #isShared: boolean = false;
+  #stopGivingBack = (): void => {};
   #isClosed: boolean = false;
   #outputsHeld = 0;
   #isGivenBack: boolean = false;
@@ -59,6 +60,8 @@ export class WorkerMemory {
   /** The worker has mapped it. */
   share(): void {
     this.#isShared = true;
+    if (this.#mapping !== undefined && this.#inputs !== undefined)
+      this.#stopGivingBack = this.#inputs.giveBackUnused(this.#mapping, 0);
   }
 
   /** Shared memory where it is worthwhile and there is room; ordinary memory otherwise. */
@@ -110,6 +113,7 @@ export class WorkerMemory {
   /** The worker has exited: nothing more is lent, and held regions stay readable until they are released. */
   close(): void {
     this.#isClosed = true;
+    this.#stopGivingBack();
     this.discardIfUnused();
   }
 
