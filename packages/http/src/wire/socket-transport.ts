@@ -41,6 +41,8 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   #isHeld: boolean = false;
   /** Read when the owner had used up the turn: passed on at the release. */
   #aside: Buffer | undefined = undefined;
+  /** The end of the input was told while bytes before it were set aside. */
+  #isEndAside: boolean = false;
   /** Of a write without the stream that the kernel has not taken as a whole. The socket counts it as written. */
   #directPendingBytes = 0;
   #onDirectTaken: (() => void) | undefined = undefined;
@@ -177,6 +179,13 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (this.#isShared) this.input?.passAside(this.socket, this, bytes);
     else this.connection.receive(bytes);
     inputTurns.end(this);
+    if (this.#isEndAside) this.connection.receiveEnd();
+  }
+
+  /** A stream without bytes of its own tells its end also while it is paused, as those of TLS do: it comes behind what was set aside. */
+  receiveEnd(): void {
+    if (this.#aside === undefined) this.connection.receiveEnd();
+    else this.#isEndAside = true;
   }
 
   onDirectRead(count: number): Buffer | undefined {
@@ -250,7 +259,7 @@ function onRead(this: WiredSocket, count: number): void {
 }
 
 function onEnd(this: WiredSocket): void {
-  this[wired]?.connection.receiveEnd();
+  this[wired]?.receiveEnd();
 }
 
 function onDrain(this: WiredSocket): void {
