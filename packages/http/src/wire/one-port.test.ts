@@ -99,6 +99,16 @@ describe('one port', () => {
   });
 });
 
+test('an answer that is streamed in large pieces reaches a client of HTTP/1.0', async () => {
+  const piece = Buffer.alloc(300_000, 'a');
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    for (let count = 0; count < 5; count++) yield piece;
+  }
+  const target = await serve(() => ({ status: 200, headers: [], body: pieces() }));
+  const answer = await say(connect(target.port, target.host), 'GET / HTTP/1.0\r\nHost: x\r\n\r\n');
+  expect(answer.slice(answer.indexOf('\r\n\r\n') + 4).length).toBe(5 * piece.length);
+});
+
 /** What a socket does not expose. */
 interface SocketInside {
   readonly _handle: { setNoDelay(isOn: boolean): number };

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Peer } from '../exchange.ts';
 import type { ReadTarget } from './body-pool.ts';
+import { httpLimits } from './config.ts';
 import { type DirectReader, takeDirectReads } from './direct-read.ts';
 import { type DirectWriter, queuedBytesOf, takeDirectWrites } from './direct-write.ts';
 import { inputTurns, type TurnInput } from './input-turns.ts';
@@ -20,8 +21,8 @@ interface SocketInside {
   readonly _writableState?: { readonly writelen?: number };
 }
 
-/** Larger pieces are left to the stream, which costs little beside them. */
-const directBytesMax = 64 * 1024;
+/** Such a piece may fill the output, so that its writer waits for room. It is left to the stream, which costs little beside it. */
+const fillingBytesMin = httpLimits.outputBytesMax.min;
 
 const directWrites = takeDirectWrites();
 const directReads = takeDirectReads();
@@ -116,7 +117,9 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (pieces.length === 1 && this.#writeDirectly(pieces[0] as Uint8Array, onTaken)) return;
     const last = pieces.length - 1;
     if (last === 0) {
-      socket.write(pieces[0] as Uint8Array, onTaken);
+      const piece = pieces[0] as Uint8Array;
+      // Node emits no `drain` after a write that the kernel took at once as a whole.
+      if (socket.write(piece, onTaken) && piece.length >= fillingBytesMin) process.nextTick(() => this.#tellRoom());
       return;
     }
     socket.cork();
@@ -128,7 +131,7 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   /** False: nothing was written, and the stream has to. */
   #writeDirectly(bytes: Uint8Array, onTaken: (() => void) | undefined): boolean {
     const { socket } = this;
-    if (directWrites === undefined || this.#peer.isEncrypted || bytes.length > directBytesMax) return false;
+    if (directWrites === undefined || this.#peer.isEncrypted || bytes.length >= fillingBytesMin) return false;
     if (socket.writableLength > 0 || this.#directPendingBytes > 0 || bytes.length === 0) return false;
     const outcome = directWrites.write(socket, bytes, this);
     if (outcome === 'refused') return false;
@@ -149,6 +152,10 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     this.#directPendingBytes = 0;
     if (isFailed) this.socket.destroy();
     onTaken?.();
+    this.#tellRoom();
+  }
+
+  #tellRoom(): void {
     if (!this.socket.destroyed) this.connection.onWritable();
   }
 
