@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { HttpHandler, HttpResponse, HttpServer, Peer } from '../exchange.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { type HttpServerOptions, serveHttp, serveWire } from './serve.ts';
@@ -97,6 +97,37 @@ describe('one port', () => {
     await new Promise((resolve) => client.once('error', resolve));
     expect(await overHttp2(plain)).toBe('2');
   });
+});
+
+test('an answer that is streamed in large pieces reaches a client of HTTP/1.0', async () => {
+  const piece = Buffer.alloc(300_000, 'a');
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    for (let count = 0; count < 5; count++) yield piece;
+  }
+  const target = await serve(() => ({ status: 200, headers: [], body: pieces() }));
+  const answer = await say(connect(target.port, target.host), 'GET / HTTP/1.0\r\nHost: x\r\n\r\n');
+  expect(answer.slice(answer.indexOf('\r\n\r\n') + 4).length).toBe(5 * piece.length);
+});
+
+/** What a socket does not expose. */
+interface SocketInside {
+  readonly _handle: { setNoDelay(isOn: boolean): number };
+}
+
+test.each([
+  ['plain', undefined],
+  ['TLS', { cert: certificate, key }],
+])('answers in several pieces are not delayed by the system on %s connections', async (_name, tls) => {
+  const target = await serve(version, { tls });
+  const client = connect(target.port, target.host);
+  sockets.push(client);
+  const { _handle: handle } = client as unknown as SocketInside;
+  // The handles of all sockets share it, and this client does not call it.
+  const setNoDelay = vi.spyOn(Object.getPrototypeOf(handle) as SocketInside['_handle'], 'setNoDelay');
+  await say(client, 'neither HTTP nor TLS\r\n\r\n');
+  const calls = setNoDelay.mock.calls.map(([isOn]) => isOn);
+  setNoDelay.mockRestore();
+  expect(calls).toEqual([true]);
 });
 
 test('connections over TLS are counted once, and uncounted when they close', async () => {

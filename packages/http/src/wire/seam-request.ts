@@ -98,6 +98,10 @@ export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory
     return this.#body?.readTarget(bytesMax);
   }
 
+  offsetIn(lent: LentBody): number {
+    return this.#body?.offsetIn(lent) ?? -1;
+  }
+
   takeWritten(bytes: number, lent: LentBody): boolean {
     return this.#body?.takeWritten(bytes, lent) === true;
   }

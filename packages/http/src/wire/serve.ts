@@ -176,6 +176,7 @@ class WireServer implements ListeningServer {
       ...options,
       ALPNProtocols: ['h2', 'http/1.1'],
       allowHalfOpen: true,
+      noDelay: true,
       handshakeTimeout: Math.min(limits.prefaceMsMax, 0x7fffffff),
     });
     server.on('secureConnection', (socket) => {

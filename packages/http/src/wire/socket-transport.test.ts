@@ -1,6 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { expect, test, vi } from 'vitest';
+import { testAuthority } from '../testing/certificates.ts';
+import { httpLimits } from './config.ts';
+import { inputTurns, type TurnInput } from './input-turns.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
 
@@ -97,6 +101,63 @@ test('small pieces arrive in order when the kernel takes only some of them, and 
   await writable;
   while (transport.pendingBytes > 0) await new Promise((resolve) => setImmediate(resolve));
   expect(transport.takenBytes).toBe(expected.length);
+  client.destroy();
+  socket.destroy();
+  server.close();
+  await once(server, 'close');
+});
+
+test.each([httpLimits.outputBytesMax.min, httpLimits.outputBytesMax.default])(
+  'a piece of %s bytes, which may fill the output, is followed by room, also where the kernel takes it at once',
+  async (bytes) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as { port: number }).port, '127.0.0.1').resume();
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    await new Promise<void>((resolve) => {
+      const transport = new SocketTransport(
+        socket,
+        { owner: '127.0.0.1', isTrustedProxy: false },
+        () => ({ ...silent, onWritable: resolve }),
+        () => {},
+      );
+      transport.write([new Uint8Array(bytes)], undefined);
+    });
+    client.destroy();
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  },
+);
+
+test('the end of a TLS connection comes behind what was set aside of it', async () => {
+  const server = createTlsServer({ ...testAuthority('localhost'), allowHalfOpen: true }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const client = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  const [socket] = (await once(server, 'secureConnection')) as [TLSSocket];
+  const heard: string[] = [];
+  new SocketTransport(
+    socket,
+    { owner: '127.0.0.1', isTrustedProxy: false },
+    () => ({
+      ...silent,
+      receive: (bytes) => void heard.push(bytes.toString()),
+      receiveEnd: () => void heard.push('end'),
+    }),
+    () => {},
+  );
+  const aside: TurnInput[] = [];
+  const setAside = vi.spyOn(inputTurns, 'setAside').mockImplementationOnce((input) => {
+    input.holdInput();
+    return aside.push(input) > 0;
+  });
+  client.end('a request');
+  await once(socket, 'end');
+  setAside.mockRestore();
+  expect(heard).toEqual([]);
+  aside[0]?.releaseInput();
+  expect(heard).toEqual(['a request', 'end']);
   client.destroy();
   socket.destroy();
   server.close();

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Peer } from '../exchange.ts';
 import type { ReadTarget } from './body-pool.ts';
+import { httpLimits } from './config.ts';
 import { type DirectReader, takeDirectReads } from './direct-read.ts';
 import { type DirectWriter, queuedBytesOf, takeDirectWrites } from './direct-write.ts';
 import { inputTurns, type TurnInput } from './input-turns.ts';
@@ -20,8 +21,8 @@ interface SocketInside {
   readonly _writableState?: { readonly writelen?: number };
 }
 
-/** Larger pieces are left to the stream, which costs little beside them. */
-const directBytesMax = 64 * 1024;
+/** Such a piece may fill the output, so that its writer waits for room. It is left to the stream, which costs little beside it. */
+const fillingBytesMin = httpLimits.outputBytesMax.min;
 
 const directWrites = takeDirectWrites();
 const directReads = takeDirectReads();
@@ -41,6 +42,8 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   #isHeld: boolean = false;
   /** Read when the owner had used up the turn: passed on at the release. */
   #aside: Buffer | undefined = undefined;
+  /** The end of the input was told while bytes before it were set aside. */
+  #isEndAside: boolean = false;
   /** Of a write without the stream that the kernel has not taken as a whole. The socket counts it as written. */
   #directPendingBytes = 0;
   #onDirectTaken: (() => void) | undefined = undefined;
@@ -114,7 +117,9 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (pieces.length === 1 && this.#writeDirectly(pieces[0] as Uint8Array, onTaken)) return;
     const last = pieces.length - 1;
     if (last === 0) {
-      socket.write(pieces[0] as Uint8Array, onTaken);
+      const piece = pieces[0] as Uint8Array;
+      // Node emits no `drain` after a write that the kernel took at once as a whole.
+      if (socket.write(piece, onTaken) && piece.length >= fillingBytesMin) process.nextTick(() => this.#tellRoom());
       return;
     }
     socket.cork();
@@ -126,7 +131,7 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   /** False: nothing was written, and the stream has to. */
   #writeDirectly(bytes: Uint8Array, onTaken: (() => void) | undefined): boolean {
     const { socket } = this;
-    if (directWrites === undefined || this.#peer.isEncrypted || bytes.length > directBytesMax) return false;
+    if (directWrites === undefined || this.#peer.isEncrypted || bytes.length >= fillingBytesMin) return false;
     if (socket.writableLength > 0 || this.#directPendingBytes > 0 || bytes.length === 0) return false;
     const outcome = directWrites.write(socket, bytes, this);
     if (outcome === 'refused') return false;
@@ -147,6 +152,10 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     this.#directPendingBytes = 0;
     if (isFailed) this.socket.destroy();
     onTaken?.();
+    this.#tellRoom();
+  }
+
+  #tellRoom(): void {
     if (!this.socket.destroyed) this.connection.onWritable();
   }
 
@@ -177,6 +186,13 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     if (this.#isShared) this.input?.passAside(this.socket, this, bytes);
     else this.connection.receive(bytes);
     inputTurns.end(this);
+    if (this.#isEndAside) this.connection.receiveEnd();
+  }
+
+  /** A stream without bytes of its own tells its end also while it is paused, as those of TLS do: it comes behind what was set aside. */
+  receiveEnd(): void {
+    if (this.#aside === undefined) this.connection.receiveEnd();
+    else this.#isEndAside = true;
   }
 
   onDirectRead(count: number): Buffer | undefined {
@@ -250,7 +266,7 @@ function onRead(this: WiredSocket, count: number): void {
 }
 
 function onEnd(this: WiredSocket): void {
-  this[wired]?.connection.receiveEnd();
+  this[wired]?.receiveEnd();
 }
 
 function onDrain(this: WiredSocket): void {
