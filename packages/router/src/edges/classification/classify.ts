@@ -75,7 +75,9 @@ export function* classify(
   const encoded: Uint8Array[] = [];
   let texts: string[] = [];
   let scanned = 0;
-  for (let row = 0; row < rows; row++) {
+  // Rows without elements name nothing, and there is no limit on how many of them a shape has.
+  const rowsNamed = taken === 0 ? 0 : rows;
+  for (let row = 0; row < rowsNamed; row++) {
     const first = row * perRow;
     scanned += perRow;
     if (scanned >= elementsPerSlice) {

@@ -35,6 +35,16 @@ describe('classification', () => {
     });
   });
 
+  test('rows without elements have no classes, however many rows there are', async () => {
+    const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m')) });
+    const shape = [2 ** 40, 0];
+    const outputs = [{ name: 'x', parameters: { classification: 1 } }];
+    const reply = await call(
+      jsonRequest(JSON.stringify({ inputs: [input('x', 'FP32', shape, { data: [] })], outputs })),
+    );
+    expect(JSON.parse(reply.text()).outputs).toEqual([{ name: 'x', datatype: 'BYTES', shape, data: [] }]);
+  });
+
   test('integers keep their digits, and binary form is BYTES', async () => {
     const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m', { isBatched: false })) });
     const reply = await call(

@@ -5,6 +5,9 @@ export const keptInputBytesMax = 16 * 1024;
 /** How many shapes of an input are kept. */
 export const keptShapesMax = 64;
 
+/** Makes and releases values of the engine. */
+export type KeptValues = Pick<NativeGraph, 'makeValue' | 'releaseValue'>;
+
 interface KeptShape {
   readonly shape: readonly number[];
   readonly value: bigint;
@@ -15,13 +18,13 @@ interface KeptShape {
  * to copy the bytes. Every run overwrites what the one before left.
  */
 export class KeptInput {
-  readonly #graph: NativeGraph;
+  readonly #graph: KeptValues;
   readonly #elementNumber: number;
   readonly #bytes = Buffer.allocUnsafeSlow(keptInputBytesMax);
   /** By the first dimension: most often the number of rows, while the others stay as they are. */
   readonly #shapes = new Map<number, KeptShape>();
 
-  constructor(graph: NativeGraph, elementNumber: number) {
+  constructor(graph: KeptValues, elementNumber: number) {
     this.#graph = graph;
     this.#elementNumber = elementNumber;
   }
@@ -32,10 +35,11 @@ export class KeptInput {
     const first = shape[0] ?? -1;
     const kept = this.#shapes.get(first);
     if (kept !== undefined && isSameShape(kept.shape, shape)) return kept.value;
+    const memory = this.#bytes.subarray(0, data.length);
+    // Throws for shapes that the engine refuses, as [1, 2^40, 2^40, 0]: until then nothing is released that is still kept here.
+    const value = this.#graph.makeValue(memory, BigInt64Array.from(shape, BigInt), this.#elementNumber);
     if (kept !== undefined) this.#graph.releaseValue(kept.value);
     else if (this.#shapes.size === keptShapesMax) this.release();
-    const memory = this.#bytes.subarray(0, data.length);
-    const value = this.#graph.makeValue(memory, BigInt64Array.from(shape, BigInt), this.#elementNumber);
     this.#shapes.set(first, { shape: [...shape], value });
     return value;
   }

@@ -70,6 +70,12 @@ test('values of an output with labels stand under probabilities too', () => {
   );
 });
 
+test('rows without elements are an empty list, however many rows there are', () => {
+  const view = { isBatched: true, labels: new Map([['scores', ['cat', 'dog']]]) };
+  expect(json([floats('scores', [2 ** 40, 0])], view)).toBe('{"scores":[],"probabilities":[]}');
+  expect(json([floats('scores', [1, 0])], view)).toBe('{"scores":[],"probabilities":{}}');
+});
+
 test('members of the server stand behind the outputs', () => {
   expect(json([floats('a', [1], 1)], plain, { millrace: '{"sequence":3}' })).toBe(
     '{"a":1.0,"millrace":{"sequence":3}}',

@@ -131,8 +131,9 @@ function nested(cells: readonly string[], shape: readonly number[]): string {
   return groups[0] as string;
 }
 
-/** One object for one row, otherwise a list of them. */
+/** One object for one row, otherwise a list of them; no elements are an empty list, as a shape may have any number of empty rows. */
 function labelledRows(cells: readonly string[], rows: number, labels: readonly string[]): string {
+  if (cells.length === 0 && rows !== 1) return '[]';
   const perRow = rows === 0 ? 0 : cells.length / rows;
   const objects = Array.from({ length: rows }, (_, row) => {
     const members = new Map<string, string>();
