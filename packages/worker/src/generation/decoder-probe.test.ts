@@ -39,6 +39,13 @@ test('a decoder that keeps fewer tokens than it is given, or in another order, i
   );
 });
 
+test('a decoder that reads a prompt in pieces otherwise than at once is told, where prompts may be long enough', async () => {
+  expect((await probed('divided')).findings).toEqual([
+    'its logits depend on how a prompt is divided, so prompts of more than 64 tokens may continue otherwise than when they are read at once',
+  ]);
+  expect((await probed('divided', 60)).findings).toEqual([]);
+});
+
 test('a decoder that looks at its neighbours runs each text alone', async () => {
   const { config, findings } = await probed('mixed');
   expect(config.rowsMax).toBe(1);

@@ -82,6 +82,15 @@ export async function probeDecoder(
       config = { ...config, layout: 'exact' };
     }
   }
+  const longPrompt = prompts.at(-1) ?? [];
+  if (config.prefillTokensMax > 1 && longPrompt.length > config.prefillTokensMax) {
+    const atOnce = await run({ ...config, layout: 'exact', prefillTokensMax: longPrompt.length }, [longPrompt]);
+    if (!areClose(plain.slice(-1), atOnce, toleranceOf(tensors))) {
+      findings.push(
+        `its logits depend on how a prompt is divided, so prompts of more than ${config.prefillTokensMax} tokens may continue otherwise than when they are read at once`,
+      );
+    }
+  }
   const isExact = areEqual(first, await alone(config));
   if (!isExact) findings.push('repeated runs give other bits, so a text that is resumed may continue otherwise');
   const company = [...prompts, ...prompts];

@@ -6,9 +6,10 @@ export const smallVocabulary = 2;
 
 /**
  * `mean` counts padding in; `mixed` looks at the other rows of a run; `noisy` adds random numbers; `windowed` looks at the last 150 places
- * of the cache; `shortened` keeps only those; `turned` puts new tokens before the cache; `sum` does nothing of it.
+ * of the cache; `shortened` keeps only those; `turned` puts new tokens before the cache; `divided` adds the sum of the new tokens to what
+ * it keeps of each; `sum` does nothing of it.
  */
-export type SmallDecoderRule = 'sum' | 'mean' | 'mixed' | 'noisy' | 'windowed' | 'shortened' | 'turned';
+export type SmallDecoderRule = 'sum' | 'mean' | 'mixed' | 'noisy' | 'windowed' | 'shortened' | 'turned' | 'divided';
 const windowTokens = 150n;
 
 /** Every token adds its id to the cache; the logits are the sum or the mean of what the cache holds. */
@@ -57,7 +58,13 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
       cache('present.0.value', 'all'),
     ],
     nodes: [
-      { operator: 'Cast', inputs: ['input_ids'], outputs: ['numbers'], attributes: { to: 1 } },
+      { operator: 'Cast', inputs: ['input_ids'], outputs: ['ids'], attributes: { to: 1 } },
+      { operator: 'ReduceSum', inputs: ['ids', 'second'], outputs: ['all_ids'], attributes: { keepdims: 1 } },
+      {
+        operator: rule === 'divided' ? 'Add' : 'Max',
+        inputs: ['ids', rule === 'divided' ? 'all_ids' : 'ids'],
+        outputs: ['numbers'],
+      },
       { operator: 'Unsqueeze', inputs: ['numbers', 'around'], outputs: ['columns'] },
       { operator: 'Concat', inputs: ['columns', 'columns'], outputs: ['key'], attributes: { axis: 3 } },
       { operator: 'Mul', inputs: ['key', 'weights'], outputs: ['value'] },
