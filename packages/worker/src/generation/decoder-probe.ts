@@ -3,10 +3,11 @@
  * is really ignored, whether company in a run changes anything, and whether reading the same tokens again gives the same bits.
  */
 import { cpus } from 'node:os';
-import { type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
+import { cacheTokensFor, type DecodeConfig, resolveDecodeConfig } from '@millrace/generation';
 import type { GeneratorProbe } from '@millrace/protocol';
 import { engineEnvironment, type InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { DecodeLoop } from './decode-loop.ts';
+import { ShortenedCache } from './decoder-runs.ts';
 import { type DecoderTensors, tokenBytesOf } from './decoder-tensors.ts';
 
 export interface DecoderProbe {
@@ -25,11 +26,14 @@ export const probeTokensMin = outputTokens + 1;
 /** Of the largest logit of a position. */
 const toleranceByDatatype = { FP32: 1e-3, FP16: 5e-2 } as const;
 
+/** Of what a probe looks at; what was found by another one is found again. */
+const probeVersion = 2;
+
 /** The key of a probe: other weights give other bits, and so may another engine, processor, number of threads or length of a text. */
 export function probeKeyOf(digest: string, threads: number, contextTokensMax: number): string {
   const processor = cpus()[0]?.model ?? 'unknown';
   const { node, common } = engineEnvironment.versions;
-  return `${digest} onnxruntime ${node ?? common} ${process.arch} ${processor} threads ${threads} context ${contextTokensMax}`;
+  return `${digest} onnxruntime ${node ?? common} ${process.arch} ${processor} threads ${threads} context ${contextTokensMax} probe ${probeVersion}`;
 }
 
 /** What an earlier probe with the same key found. */
@@ -64,11 +68,28 @@ export async function probeDecoder(
     return each;
   };
   const plain = await alone({ ...config, layout: 'exact' });
-  let first = config.layout === 'padded' ? await alone(config) : plain;
-  if (!areClose(plain, first, toleranceOf(tensors))) {
-    findings.push('it does not ignore padding, so only texts of one length share runs');
-    config = { ...config, layout: 'exact' };
-    first = plain;
+  let first = plain;
+  if (config.layout === 'padded') {
+    const padded = await unlessFailed(alone(config));
+    // A window, or positions that change at some length, may be longer than these prompts: a short text with as much padding as there can
+    // be shows any that padding could reach.
+    const longest = cacheTokensFor(contextTokensMax - 1, config);
+    const stretched = await unlessFailed(run({ ...config, paddingTokensMin: longest }, prompts.slice(0, 1)));
+    if (areClose(plain, padded, toleranceOf(tensors)) && areClose(plain.slice(0, 1), stretched, toleranceOf(tensors))) {
+      first = padded;
+    } else {
+      findings.push('it does not ignore padding, so only texts of one length share runs');
+      config = { ...config, layout: 'exact' };
+    }
+  }
+  const longPrompt = prompts.at(-1) ?? [];
+  if (config.prefillTokensMax > 1 && longPrompt.length > config.prefillTokensMax) {
+    const atOnce = await run({ ...config, layout: 'exact', prefillTokensMax: longPrompt.length }, [longPrompt]);
+    if (!areClose(plain.slice(-1), atOnce, toleranceOf(tensors))) {
+      findings.push(
+        `its logits depend on how a prompt is divided, so prompts of more than ${config.prefillTokensMax} tokens may continue otherwise than when they are read at once`,
+      );
+    }
   }
   const isExact = areEqual(first, await alone(config));
   if (!isExact) findings.push('repeated runs give other bits, so a text that is resumed may continue otherwise');
@@ -78,6 +99,16 @@ export async function probeDecoder(
     config = { ...config, rowsMax: 1 };
   }
   return { config, isExact, findings };
+}
+
+/** No logits where padding makes a run fail. Rejects when the graph keeps fewer tokens than it is given, which it does without padding too. */
+async function unlessFailed(steps: Promise<readonly Float32Array[][]>): Promise<readonly Float32Array[][]> {
+  try {
+    return await steps;
+  } catch (error) {
+    if (error instanceof Error && error.cause instanceof ShortenedCache) throw error;
+    return [];
+  }
 }
 
 /** Any tokens will do; the same at every load. The first is the highest, which a graph with fewer tokens does not take. */

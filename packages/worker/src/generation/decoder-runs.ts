@@ -62,7 +62,7 @@ export class DecoderRuns {
     const rows = hasCache ? texts : texts.map((text) => ({ ...text, tokensRead: 0 }));
     const width = hasCache ? count : (texts[0]?.tokensRead ?? 0) + count;
     const outputs = await session.run(this.#feeds(rows, width, hasCache ? cacheTokens : 0), this.#fetches);
-    if (hasCache) this.#keep(outputs, texts, count);
+    if (hasCache) this.#keep(outputs, texts, count, cacheTokens);
     mustHaveLogits(outputs[tensors.logits.name] as Tensor, tensors);
     return lastLogits(
       texts.map(({ id }) => id),
@@ -112,9 +112,15 @@ export class DecoderRuns {
   }
 
   /** Adds the new keys and values to the caches. */
-  #keep(outputs: InferenceSession.OnnxValueMapType, texts: readonly ReadText[], count: number): void {
+  #keep(
+    outputs: InferenceSession.OnnxValueMapType,
+    texts: readonly ReadText[],
+    count: number,
+    cacheTokens: number,
+  ): void {
     const { tensors, memory, cacheTokensFor } = this.#parts;
-    const added = tensors.caches.map(({ output, heads, headSize }): NewTokens => {
+    const added = tensors.caches.map((cache, index): NewTokens => {
+      const { output, heads, headSize } = cache;
       const { data, dims } = outputs[output] as Tensor;
       if (dims[1] !== heads || dims[3] !== headSize) {
         throw new Error(
@@ -123,11 +129,41 @@ export class DecoderRuns {
       }
       const { buffer, byteOffset, byteLength } = data as Float32Array | Uint16Array;
       const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-      return { bytes, words: takeFourByteElements(bytes), tokens: dims[2] as number };
+      const tokens = dims[2] as number;
+      if (tokens !== count) {
+        const [{ id, tokensRead }] = texts as readonly [ReadText];
+        const given = cacheTokens === 0 ? noBytes : memory.view(id, index, 1);
+        mustFollow(cache, { bytes: given, tokens: cacheTokens, read: tokensRead }, { bytes, tokens, added: count });
+      }
+      return { bytes, words: takeFourByteElements(bytes), tokens };
     });
     for (const [row, { id, tokensRead }] of texts.entries()) {
       memory.append(id, tokensRead, count, cacheTokensFor(tokensRead + count), added, row);
     }
+  }
+}
+
+/** A graph keeps fewer tokens than it was given: it would need caches that are shortened as it shortens them. */
+export class ShortenedCache extends Error {}
+
+/**
+ * A graph that returns whole caches: what is new is taken from their end, so it has to stand behind all that was given. The newest token
+ * of what was given, in the first head of the first row, tells.
+ */
+function mustFollow(
+  cache: CacheTensors,
+  given: { readonly bytes: Uint8Array; readonly tokens: number; readonly read: number },
+  returned: { readonly bytes: Uint8Array; readonly tokens: number; readonly added: number },
+): void {
+  const what = `the output ${cache.output} of the graph`;
+  if (returned.tokens !== given.tokens + returned.added) {
+    const message = `${what} has ${returned.tokens} tokens after a run with a cache of ${given.tokens} and ${returned.added} new ones; expected are all of them, or the new ones`;
+    throw returned.tokens < Math.max(given.tokens, returned.added) ? new ShortenedCache(message) : new Error(message);
+  }
+  const size = cache.headSize * elementBytesOf(cache);
+  const newest = (bytes: Uint8Array): Uint8Array => bytes.subarray((given.read - 1) * size, given.read * size);
+  if (Buffer.compare(newest(given.bytes), newest(returned.bytes)) !== 0) {
+    throw new Error(`${what} does not begin with the cache that the run was given; expected are new tokens behind it`);
   }
 }
 

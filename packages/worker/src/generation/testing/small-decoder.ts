@@ -4,8 +4,13 @@ import type { DecoderTensors } from '../decoder-tensors.ts';
 
 export const smallVocabulary = 2;
 
-/** `mean` counts padding in; `mixed` looks at the other rows of a run; `noisy` adds random numbers; `sum` does nothing of it. */
-export type SmallDecoderRule = 'sum' | 'mean' | 'mixed' | 'noisy';
+/**
+ * `mean` counts padding in; `mixed` looks at the other rows of a run; `noisy` adds random numbers; `windowed` looks at the last 150 places
+ * of the cache; `shortened` keeps only those; `turned` puts new tokens before the cache; `divided` adds the sum of the new tokens to what
+ * it keeps of each; `sum` does nothing of it.
+ */
+export type SmallDecoderRule = 'sum' | 'mean' | 'mixed' | 'noisy' | 'windowed' | 'shortened' | 'turned' | 'divided';
+const windowTokens = 150n;
 
 /** Every token adds its id to the cache; the logits are the sum or the mean of what the cache holds. */
 export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
@@ -22,7 +27,7 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
   });
   // Sums take their axes as an input, means as an attribute.
   const reduced = (output: string, along: readonly number[]): OnnxNode => {
-    const inputs = ['present.0.value'];
+    const inputs = [rule === 'windowed' ? 'window' : 'values'];
     return rule === 'mean'
       ? { operator: 'ReduceMean', inputs, outputs: [output], attributes: { axes: along, keepdims: 0 } }
       : {
@@ -31,6 +36,15 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
           outputs: [output],
           attributes: { keepdims: 0 },
         };
+  };
+  const joined = (part: string, whole: string): OnnxNode[] => {
+    const parts = [`past_key_values.0.${part}`, part];
+    const [inputs, outputs] = [rule === 'turned' ? parts.reverse() : parts, [`present.0.${part}`]];
+    const kept: OnnxNode =
+      rule === 'shortened'
+        ? { operator: 'Slice', inputs: [whole, 'window_start', 'window_end', 'tokens_axis'], outputs }
+        : { operator: 'Identity', inputs: [whole], outputs };
+    return [{ operator: 'Concat', inputs, outputs: [whole], attributes: { axis: 2 } }, kept];
   };
   return onnxModelFrom({
     inputs: [
@@ -44,22 +58,19 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
       cache('present.0.value', 'all'),
     ],
     nodes: [
-      { operator: 'Cast', inputs: ['input_ids'], outputs: ['numbers'], attributes: { to: 1 } },
+      { operator: 'Cast', inputs: ['input_ids'], outputs: ['ids'], attributes: { to: 1 } },
+      { operator: 'ReduceSum', inputs: ['ids', 'second'], outputs: ['all_ids'], attributes: { keepdims: 1 } },
+      {
+        operator: rule === 'divided' ? 'Add' : 'Max',
+        inputs: ['ids', rule === 'divided' ? 'all_ids' : 'ids'],
+        outputs: ['numbers'],
+      },
       { operator: 'Unsqueeze', inputs: ['numbers', 'around'], outputs: ['columns'] },
       { operator: 'Concat', inputs: ['columns', 'columns'], outputs: ['key'], attributes: { axis: 3 } },
       { operator: 'Mul', inputs: ['key', 'weights'], outputs: ['value'] },
-      {
-        operator: 'Concat',
-        inputs: ['past_key_values.0.key', 'key'],
-        outputs: ['present.0.key'],
-        attributes: { axis: 2 },
-      },
-      {
-        operator: 'Concat',
-        inputs: ['past_key_values.0.value', 'value'],
-        outputs: ['present.0.value'],
-        attributes: { axis: 2 },
-      },
+      ...joined('key', 'keys'),
+      ...joined('value', 'values'),
+      { operator: 'Slice', inputs: ['values', 'window_start', 'window_end', 'tokens_axis'], outputs: ['window'] },
       reduced('own', [1, 2]),
       reduced('shared', [0, 1, 2]),
       {
@@ -77,6 +88,9 @@ export function smallDecoder(rule: SmallDecoderRule): Uint8Array {
     ],
     constants: [
       axes('around', [1n, 3n]),
+      axes('window_start', [-windowTokens]),
+      axes('window_end', [2n ** 62n]),
+      axes('tokens_axis', [2n]),
       axes('second', [1n]),
       axes('axes_of_own', [1n, 2n]),
       axes('axes_of_shared', [0n, 1n, 2n]),
