@@ -307,6 +307,8 @@ describe('the test models', async () => {
 test('an operator that cannot run without elements is named, wherever it is', async () => {
   const node = (operator: string): Uint8Array => field(1, [field(1, 'x'), field(2, 'z'), field(4, operator)]);
   expect((await read(modelBytes({ graphFields: [node('Conv'), node('LSTM')] }))).emptyHazard).toBe('LSTM');
+  // ONNX Runtime 1.30 divides by the number of rows.
+  expect((await read(modelBytes({ graphFields: [node('Relu'), node('TopK')] }))).emptyHazard).toBe('TopK');
   expect((await read(modelBytes({ graphFields: [node('Conv')] }))).emptyHazard).toBe(undefined);
 });
 

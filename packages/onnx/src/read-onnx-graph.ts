@@ -14,7 +14,7 @@ const metadataEntriesMax = 1024;
 export const metadataBytesMax = 1024 * 1024;
 const externalFilesMax = 4096;
 /** Known to crash the process of ONNX Runtime 1.30 when they are given no rows. */
-const emptyHazards: ReadonlySet<string> = new Set(['DynamicQuantizeLSTM', 'GRU', 'LSTM', 'QuickGelu', 'RNN']);
+const emptyHazards: ReadonlySet<string> = new Set(['DynamicQuantizeLSTM', 'GRU', 'LSTM', 'QuickGelu', 'RNN', 'TopK']);
 const convolutions: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'FusedConv', 'NhwcConv']);
 
 /**

@@ -11,7 +11,7 @@ SAMPLES_MAX = 4
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 SHAPED_BY_DATA = {"NonZero", "Unique", "NonMaxSuppression", "Loop", "If"}
 # Without rows these end the whole process, ONNX Runtime's own in Python too.
-ENDS_WITHOUT_ROWS = {"LSTM", "GRU", "RNN", "QuickGelu", "DynamicQuantizeLSTM", "FeatureVectorizer", "Attention"}
+ENDS_WITHOUT_ROWS = {"LSTM", "GRU", "RNN", "QuickGelu", "DynamicQuantizeLSTM", "FeatureVectorizer", "Attention", "TopK"}
 
 
 class Case:
