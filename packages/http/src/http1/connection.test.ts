@@ -112,6 +112,28 @@ describe('pipelining', () => {
   });
 });
 
+test('pipelined requests that wait for their turn are under way, and a connection that is closed meanwhile takes no more', async () => {
+  const paths: string[] = [];
+  const { host, connection, transport, receive, said } = converseHttp1((exchange) => {
+    paths.push(exchange.path);
+    answerPath(exchange);
+  });
+  host.requestsPerTurn = 2;
+  receive(get('/1') + get('/2') + get('/3'));
+  said();
+  expect([paths, connection.idleSinceMs]).toEqual([['/1', '/2'], Number.POSITIVE_INFINITY]);
+  while (paths.length < 3) await new Promise(setImmediate);
+  said();
+  expect(connection.idleSinceMs).toBeLessThan(Number.POSITIVE_INFINITY);
+  receive(get('/4') + get('/5') + get('/6'));
+  connection.endIdle();
+  expect(transport.isEnded).toBe(true);
+  // Later than what waited for a turn.
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  receive(get('/7'));
+  expect(paths).toEqual(['/1', '/2', '/3', '/4', '/5']);
+});
+
 test('answers do not pile up for a client that pipelines but reads none', () => {
   const large = Buffer.alloc(50_000);
   let handled = 0;

@@ -57,6 +57,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   #piecesOfChunk = 0;
   #requestsOfTurn = 0;
   isYielding: boolean = false;
+  /** Pipelined requests wait for a later turn. */
+  #isTurnAwaited: boolean = false;
   #isDraining: boolean = false;
   /** The next request waits until the client has taken more of the answers before it. */
   #isRoomAwaited: boolean = false;
@@ -90,7 +92,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   }
 
   get idleSinceMs(): number {
-    const isBusy = this.#exchange !== undefined || this.isClosed || this.#output.unsentBytes > 0;
+    const isTaken = this.#exchange !== undefined || this.#isTurnAwaited;
+    const isBusy = isTaken || this.isClosed || this.#output.unsentBytes > 0;
     return isBusy ? Number.POSITIVE_INFINITY : this.#times.restingSinceMs;
   }
 
@@ -278,9 +281,11 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   /** Continues with pipelined requests in the next turn of the event loop, after the other connections. */
   #goOnLater(): void {
+    this.#isTurnAwaited = true;
     inputTurns.goOnLater(this.transport.peer.owner, () => {
+      this.#isTurnAwaited = false;
       this.#requestsOfTurn = 0;
-      if (this.isClosed || this.#exchange !== undefined) return;
+      if (this.isClosed || this.#reader.isStopped || this.#exchange !== undefined) return;
       this.#isReceiving = true;
       this.#reader.next();
       this.#isReceiving = false;
