@@ -6,7 +6,7 @@ import string
 import numpy as np
 import onnxruntime
 
-from decoder_graphs import VOCABULARY, decoder
+from decoder_graphs import CONTEXT, VOCABULARY, decoder
 
 LETTERS = (string.ascii_letters + string.digits)[:VOCABULARY]
 
@@ -24,7 +24,7 @@ def write_folder(folder, form, seed):
         "num_attention_heads": form.heads,
         "num_key_value_heads": form.cache_heads,
         "head_dim": form.head_size,
-        "max_position_embeddings": 512,
+        "max_position_embeddings": CONTEXT,
     }
     for name, content in [
         ("tokenizer.json", tokenizer),
@@ -66,27 +66,26 @@ class Exported:
                     return form.present_names.format(layer=layer, part=part, letter=part[0])
         raise KeyError(past)
 
-    def generated(self, prompt, count, chosen=None):
-        """Logits of each step; goes on with the most probable token, or with those that are given."""
+    def generated(self, prompt, count):
+        """Logits of each step; goes on with the most probable token."""
         tokens = [LETTERS.index(letter) for letter in prompt]
         caches, read, steps = dict(self.caches), 0, []
-        for step in range(count):
-            if not caches:
-                read = 0
-            new = len(tokens) - read
+        while len(steps) < count:
+            end = read + 1 if self.form.tokens == 1 else len(tokens)
             feeds = {
-                "input_ids": np.array([tokens[read:]], np.int64),
-                "attention_mask": np.ones([1, len(tokens)], np.int64),
-                "position_ids": np.arange(read, len(tokens), dtype=np.int64)[None],
+                "input_ids": np.array([tokens[read:end]], np.int64),
+                "attention_mask": np.ones([1, end], np.int64),
+                "position_ids": np.arange(read, end, dtype=np.int64)[None],
                 "num_logits_to_keep": np.array(1, np.int64),
-                "seqlens_k": np.array([len(tokens) - 1], np.int32),
-                "total_sequence_length": np.array(len(tokens), np.int32),
+                "seqlens_k": np.array([end - 1], np.int32),
+                "total_sequence_length": np.array(end, np.int32),
             }
             feeds = {name: value for name, value in feeds.items() if name in self.names} | caches
             given = dict(zip(self.outputs, self.session.run(None, feeds)))
             caches = {past: given[self.present_of(past)] for past in caches}
-            read += new
-            logits = given["logits"][0, -1].astype(np.float64)
-            steps.append(logits)
-            tokens.append(int(np.argmax(logits)) if chosen is None else chosen[step])
+            read = end if caches else 0
+            if end == len(tokens):
+                logits = given["logits"][0, -1].astype(np.float64)
+                steps.append(logits)
+                tokens.append(int(np.argmax(logits)))
         return steps

@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 VOCABULARY = 40
 WIDTH = 32
 POSITIONS = 1024
+CONTEXT = 512
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class Form:
     cache: bool = True
     turned: str = "after"
     ir: int = 8
+    quantized: bool = False
+    rows: int | str = "batch"
+    tokens: int | str = "tokens"
 
 
 class Graph:
@@ -86,6 +90,17 @@ class Graph:
         tensor = numpy_helper.from_array(values.astype(self.float), self.name("weight"))
         self.stored.append(tensor)
         return tensor.name
+
+    def product(self, x, rows, columns, spread):
+        """With weights; of 8 bits: x is quantized by its greatest value in all rows of a run."""
+        if not self.form.quantized:
+            return self.op("MatMul", x, self.weight(rows, columns, spread=spread))
+        weights = self.source.standard_normal([rows, columns]) * spread
+        step = np.abs(weights).max() / 127
+        stored = self.constant(np.round(weights / step), np.int8)
+        bits, scale, zero = self.op("DynamicQuantizeLinear", x, outputs=3)
+        sums = self.op("Cast", self.op("MatMulInteger", bits, stored, zero), to=self.float_type)
+        return self.op("Mul", sums, self.op("Mul", scale, self.real(step)))
 
     def unsqueeze(self, tensor, *axes):
         return self.op("Unsqueeze", tensor, self.constant(list(axes)))
@@ -135,10 +150,10 @@ class Decoder:
         for layer in range(form.layers):
             attended, joined = self.attention(layer, g.op("Tanh", x), joined)
             x = g.op("Add", x, attended)
-            inner = g.op("MatMul", g.op("Tanh", x), g.weight(WIDTH, 2 * WIDTH, spread=0.3))
+            inner = g.product(g.op("Tanh", x), WIDTH, 2 * WIDTH, 0.3)
             x = g.op("Add", x, g.op("MatMul", g.op("Tanh", inner), g.weight(2 * WIDTH, WIDTH, spread=0.2)))
         self.finish(x)
-        shape = ["batch", "tokens" if form.logits == "all" else "kept", VOCABULARY]
+        shape = [form.rows, form.tokens if form.logits == "all" else "kept", VOCABULARY]
         g.outputs.insert(0, helper.make_tensor_value_info("logits", g.float_type, shape))
         graph = helper.make_graph(g.nodes, "decoder", g.inputs, g.outputs, g.stored)
         opsets = [helper.make_opsetid("", form.opset), helper.make_opsetid("com.microsoft", 1)]
@@ -155,7 +170,7 @@ class Decoder:
 
     def cache_shape(self, tokens):
         form = self.form
-        sizes = ["batch", form.cache_heads, tokens, form.head_size]
+        sizes = [form.rows, form.cache_heads, tokens, form.head_size]
         if form.named_sizes:
             sizes = ["batch", "heads", tokens, "size"]
         return [sizes[axis] for axis in self.order]
@@ -166,11 +181,11 @@ class Decoder:
     def declare(self):
         g, form = self.g, self.form
         integer = lambda name, shape, kind=TensorProto.INT64: g.inputs.append(helper.make_tensor_value_info(name, kind, shape))
-        integer("input_ids", ["batch", "tokens"])
+        integer("input_ids", [form.rows, form.tokens])
         if form.sees_mask:
-            integer("attention_mask", ["batch", "all"])
+            integer("attention_mask", [form.rows, "all"])
         if form.positions != "none" and form.positions_from == "input":
-            integer("position_ids", ["batch", "tokens"])
+            integer("position_ids", [form.rows, form.tokens])
         if form.logits == "keep":
             integer("num_logits_to_keep", [])
         if form.operator == "GroupQueryAttention" and not form.sees_mask:
@@ -222,6 +237,13 @@ class Decoder:
             ones = g.op("Expand", g.constant([[1.0]], np.float32), g.join(self.new, self.all, axis=0))
             lower = g.op("Trilu", ones, g.scalar(self.past), upper=0)
             allowed = g.unsqueeze(g.op("Cast", lower, to=TensorProto.BOOL), 0, 1)
+        elif form.causal == "stored":
+            # All that may be seen in a context, of which a run takes its part.
+            table = g.constant(np.tril(np.ones([1, 1, CONTEXT, CONTEXT])), np.bool_)
+            allowed = g.slice(g.op("Slice", table, self.past, self.all, g.constant([2])), 0, self.all, 3)
+        elif form.causal == "chunks":
+            chunks = [g.op("Div", slots, g.constant(form.window)) for slots in (self.key_slots, self.query_slots)]
+            allowed = g.op("And", g.op("LessOrEqual", self.key_slots, self.query_slots), g.op("Equal", *chunks))
         elif form.causal == "less":
             allowed = g.op("Not", g.op("Less", self.query_slots, self.key_slots))
         elif form.causal == "positions":
@@ -232,7 +254,7 @@ class Decoder:
             allowed = g.op("LessOrEqual", self.key_slots, self.query_slots)
         else:
             allowed = g.op("LessOrEqual", self.key_slots, self.query_slots)
-        if form.window:
+        if form.window and form.causal != "chunks":
             first = g.op("Sub", self.query_slots, g.constant([form.window]))
             allowed = g.op("And", allowed, g.op("Greater", self.key_slots, first))
         if form.sees_mask:
@@ -284,7 +306,7 @@ class Decoder:
 
     def projected(self, x, heads, spread):
         g, form = self.g, self.form
-        flat = g.op("MatMul", x, g.weight(WIDTH, heads * form.head_size, spread=spread))
+        flat = g.product(x, WIDTH, heads * form.head_size, spread)
         return g.op("Transpose", g.op("Reshape", flat, g.constant([0, 0, heads, form.head_size])), perm=[0, 2, 1, 3])
 
     def attention(self, layer, x, joined_before):
@@ -305,7 +327,7 @@ class Decoder:
         if not is_shared and form.shared_parts:
             value = key
         keys, values = joined_before if is_shared else [self.joined(layer, part, tensor) for part, tensor in (("key", key), ("value", value))]
-        joined = [keys, values]
+        joined = (keys, values)
         extra = self.extra_reads(layer, keys)
         if form.positions == "rotary" and form.rotated == "joined":
             keys = self.rotated(keys, self.all_places)
@@ -391,10 +413,7 @@ class Decoder:
             name = f"keys_of_{layer}"
             g.op("Identity", keys, output=name)
             g.outputs.append(helper.make_tensor_value_info(name, g.float_type, ["batch", "heads", "present", "size"]))
-        if form.also_read == "new-output":
-            # Scores as an output, as exports with attentions have it.
-            self.scores_output = f"scores_of_{layer}"
-        return None
+            return None
 
     def factor(self, value):
         g, kind = self.g, self.form.scale.partition(":")[2]
@@ -429,7 +448,7 @@ class Decoder:
             tokens = g.op("Cast", g.size(keys, 2 if moment != "turned" else 3), to=g.float_type)
             return g.op("Mul", keys, g.op("Mul", g.op("Log", tokens), g.real(0.1)))
         if kind == f"inverse-{moment}":
-            return g.op("Div", g.real(0.05), keys)
+            return g.op("Tanh", g.op("Div", g.real(0.05), keys))
         if kind == f"square-{moment}":
             return g.op("Mul", keys, keys)
         return keys

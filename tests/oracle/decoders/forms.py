@@ -30,7 +30,7 @@ SCALES = [
     *[f"{kind}-{at}{more}" for kind in ("k", "both") for at in ("joined", "repeated", "turned") for more in ("", ":sqrt", ":ones")],
     *[f"k-{at}-div" for at in ("joined", "repeated", "turned")],
     *["both-joined-of-shape", "both-turned-of-shape"],
-    *[f"{kind}-{at}" for kind in ("vector", "tokens", "square") for at in ("joined", "repeated", "turned")],
+    *[f"{kind}-{at}" for kind in ("vector", "tokens", "inverse", "square") for at in ("joined", "repeated", "turned")],
     *["heads-joined", "heads-repeated"],
 ]
 
@@ -67,6 +67,14 @@ for scale in SCALES:
 for mask in ("additive", "additive-product", "additive-expanded", "where", "where-infinite"):
     for causal in ("slots", "trilu", "less", "positions"):
         add(f"mask {mask} {causal}", mask=mask, causal=causal, repeat="expand", **GROUPED)
+for positions in ("rotary", "learned"):
+    add(f"mask stored, {positions}", causal="stored", positions=positions)
+for chunk in (16, 100, 150):
+    add(f"chunks of {chunk}", causal="chunks", window=chunk)
+add("one row", rows=1)
+add("one row, repeated", rows=1, repeat="expand", **GROUPED)
+add("one token", tokens=1)
+add("one row and token", rows=1, tokens=1, present="copied")
 add("no mask", sees_mask=False)
 add("no mask, positions by the cache", sees_mask=False, positions_from="cache")
 add("no mask, no positions", sees_mask=False, positions="none")
@@ -126,6 +134,14 @@ for opset in range(13, 22):
     for type in ("FP32", "FP16"):
         fields = {"repeat": "expand", "causal": "trilu" if opset >= 14 else "less", **GROUPED}
         add(f"opset {opset} {type}", opset=opset, type=type, scale="both-repeated", **fields)
+for name, fields in {
+    "": {},
+    ", no mask": {"sees_mask": False},
+    ", no cache": {"cache": False},
+    ", repeated": {"repeat": "expand", **GROUPED},
+    ", positions by the cache": {"positions_from": "cache"},
+}.items():
+    add(f"quantized{name}", quantized=True, **fields)
 for repeat in ("none", "tile"):
     add(f"FP16 {repeat}", type="FP16", repeat=repeat, **(SINGLE if repeat == "none" else GROUPED))
 for sees in (True, False):
@@ -147,6 +163,7 @@ add("Attention, grouped", operator="Attention", opset=23, ir=11, positions="lear
 NOT_CAUSAL = {
     *(name for name in FORMS if name.startswith(("repeat expand-mixed", "scale tokens", "also read by shape-of-tokens"))),
     "also read by maximum",
+    *(name for name in FORMS if name.startswith("quantized")),
 }
 
 # What is not served as a generator, and why.
@@ -174,11 +191,11 @@ def random_form(source):
         repeats += ["broadcast", "expand-one-head"]
     repeat = pick(*repeats)
     sizes = pick("shape", "ones", "rest") if repeat.startswith("expand") and repeat not in ("expand-tokens-first", "expand-rows") else "shape"
-    is_plain_product = repeat in ("five-axes", "rows")
-    turned = "after" if is_plain_product else pick("after", "after", "before", "product", "twice")
+    is_grouped_product = repeat in ("five-axes", "rows")
+    turned = "after" if is_grouped_product else pick("after", "after", "before", "product", "twice")
     if turned == "before" and repeat in ("expand-tokens-first", "expand-rows", "rows"):
         turned = "after"
-    scale = pick(*(scale for scale in SCALES if not scale.startswith(("tokens", "square"))))
+    scale = pick(*(scale for scale in SCALES if not scale.startswith(("tokens", "inverse", "square"))))
     alibi = pick("none", "none", "none", "slots", "mask")
     positions = "none" if alibi != "none" else pick("rotary", "rotary", "learned", "none")
     sees_mask = source.random() < 0.9
@@ -205,7 +222,7 @@ def random_form(source):
         rotated=pick("new", "new", "new", "joined"),
         sink=source.random() < 0.15,
         also_read=pick("none", "none", "none", "shape", "output", "two-products", "one-turn-two-products")
-        if turned == "after" and not is_plain_product
+        if turned == "after" and not is_grouped_product
         else pick("none", "shape", "output"),
         shared_layers=source.random() < 0.1,
         shared_parts=source.random() < 0.1,

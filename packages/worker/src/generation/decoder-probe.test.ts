@@ -1,12 +1,13 @@
+import type { DecodeConfig } from '@millrace/generation';
 import { expect, test } from 'vitest';
 import { InferenceSession } from '../onnxruntime/onnxruntime.ts';
 import { keptProbe, probeDecoder, probeKeyOf } from './decoder-probe.ts';
 import { type SmallDecoderRule, smallDecoder, smallDecoderTensors } from './testing/small-decoder.ts';
 
-async function probed(rule: SmallDecoderRule, contextTokensMax = 1000) {
+async function probed(rule: SmallDecoderRule, contextTokensMax = 1000, options: Partial<DecodeConfig> = {}) {
   const session = await InferenceSession.create(smallDecoder(rule), { intraOpNumThreads: 1 });
   try {
-    return await probeDecoder(session, smallDecoderTensors, {}, contextTokensMax);
+    return await probeDecoder(session, smallDecoderTensors, options, contextTokensMax);
   } finally {
     await session.release();
   }
@@ -50,6 +51,10 @@ test('a decoder that looks at its neighbours runs each text alone', async () => 
   const { config, findings } = await probed('mixed');
   expect(config.rowsMax).toBe(1);
   expect(findings).toEqual(['the bits of a text change with the texts beside it, so each runs alone']);
+});
+
+test('a decoder that looks at its neighbours is found without padding too, where only texts of one length meet', async () => {
+  expect((await probed('mixed', 1000, { layout: 'exact' })).config.rowsMax).toBe(1);
 });
 
 test('a decoder that gives other bits when a run is repeated is not exact', async () => {

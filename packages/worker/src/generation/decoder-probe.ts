@@ -93,8 +93,14 @@ export async function probeDecoder(
   }
   const isExact = areEqual(first, await alone(config));
   if (!isExact) findings.push('repeated runs give other bits, so a text that is resumed may continue otherwise');
-  const company = [...prompts, ...prompts];
-  if (config.rowsMax > 1 && !areEqual([...first, ...first], await run(config, company))) {
+  // Each beside another of its length, with which it shares runs in any layout; a copy of itself would not show what others change.
+  const company = prompts.flatMap((prompt, index) => [
+    prompt,
+    promptOf(prompt.length, promptLengths.length + index, promptVocabulary),
+  ]);
+  const inCompany = async (): Promise<readonly Float32Array[][]> =>
+    (await run(config, company)).filter((_, index) => index % 2 === 0);
+  if (config.rowsMax > 1 && !areEqual(first, await inCompany())) {
     findings.push('the bits of a text change with the texts beside it, so each runs alone');
     config = { ...config, rowsMax: 1 };
   }
