@@ -59,7 +59,11 @@ beforeAll(async () => {
   // Shorter than the model's: a test waits for it.
   models.write('sequence_sum/config.pbtxt', config.replace(/(max_sequence_idle_microseconds): \d+/, '$1: 1000000'));
   server = await ServerProcess.start(
-    [models.path, '--caller-header', 'x-caller', '--cache-bytes-max', String(cacheBytesMax)],
+    [
+      ...[models.path, '--caller-header', 'x-caller', '--cache-bytes-max', String(cacheBytesMax)],
+      // It starts a second after the worker, and the memory that it would share counts in full, used or not.
+      ...['--worker-standby', '0'],
+    ],
     { measuresMemory: true },
   );
 });
