@@ -4,7 +4,7 @@ import type { Connection } from '../wire/transport.ts';
 import type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from '../wire/upgrade.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { drainQuietMs } from './connection-times.ts';
-import { answerPath, converseHttp1, echo, get, post } from './testing/conversation.ts';
+import { answerPath, converseHttp1, echo, get, post, receiveShared } from './testing/conversation.ts';
 
 describe('answers', () => {
   test('a whole answer declares its length', () => {
@@ -318,6 +318,15 @@ describe('upgrades', () => {
     expect(refused).toMatch(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
     expect(refused).toContain('upgrade: websocket\r\nconnection: upgrade\r\n');
     expect(after).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\/after$/s);
+  });
+
+  test('what follows a repeated upgrade request is kept by the successor, not by the memory that all sockets are read into', () => {
+    const { heard, upgrade } = successor();
+    const decisions: ReturnType<OnUpgrade>[] = [undefined, upgrade];
+    const { connection } = converseHttp1(answerPath, {}, { onUpgrade: () => decisions.shift(), switchTo });
+    receiveShared(connection, ask);
+    receiveShared(connection, `${ask}frames`);
+    expect(heard).toEqual(['frames']);
   });
 
   test('a request with a body is never an upgrade', () => {

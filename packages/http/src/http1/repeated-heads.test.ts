@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { WireHandler } from '../wire/wire-exchange.ts';
 import type { UpgradeSeam } from './connection.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
-import { converseHttp1 } from './testing/conversation.ts';
+import { converseHttp1, receiveShared } from './testing/conversation.ts';
 
 /** A field that is ignored; if long enough, its head is not cached. */
 const filler = (length: number): string => `X-Filler: ${'f'.repeat(length)}\r\n`;
@@ -79,17 +79,18 @@ function answering(log: string[], later: (() => void)[]): WireHandler {
 
 const noUpgrades: UpgradeSeam = { onUpgrade: () => undefined, switchTo: () => {} };
 
-function goesOn(wire: string, cuts: readonly number[]): object {
+function goesOn(wire: string, cuts: readonly number[], isShared = false): object {
   const log: string[] = [];
   const later: (() => void)[] = [];
-  const { receive, said, transport } = converseHttp1(answering(log, later), {}, noUpgrades);
+  const { connection, receive, said, transport } = converseHttp1(answering(log, later), {}, noUpgrades);
   let at = 0;
   const answerLater = () => {
     for (const answer of later.splice(0)) answer();
   };
   for (let turn = 0; at < wire.length; turn++) {
     const end = at + 1 + (cuts[turn % cuts.length] as number);
-    receive(wire.slice(at, end));
+    if (isShared) receiveShared(connection, wire.slice(at, end));
+    else receive(wire.slice(at, end));
     at = end;
     answerLater();
   }
@@ -107,6 +108,7 @@ test('requests are parsed the same, whatever came before them and however they a
       const unkept = goesOn(wire(filler(repeatedHeadBytesMax)), [0]);
       expect(kept).toEqual(unkept);
       expect(goesOn(wire(''), [100_000])).toEqual(kept);
+      expect(goesOn(wire(filler(1)), where, true)).toEqual(kept);
     }),
     { seed: 9112, numRuns: process.env.TEST_LONG === '1' ? 600 : 100 },
   );

@@ -7,7 +7,7 @@ import { MemoryHost } from '../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../wire/testing/memory-transport.ts';
 import { Http1Connection } from './connection.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
-import { converseHttp1, get, post } from './testing/conversation.ts';
+import { converseHttp1, get, post, receiveShared } from './testing/conversation.ts';
 
 function standing(statusNow: () => number): () => StandingResponse {
   const known = new Map<number, StandingResponse>();
@@ -24,14 +24,6 @@ function served(handler: HttpHandler) {
   const asked = vi.fn(handler);
   const onError = vi.fn();
   return { asked, onError, ...converseHttp1(wireHandlerFrom(asked, onError)) };
-}
-
-/** As a transport does that reads all sockets into the same memory. */
-function receiveShared(connection: Http1Connection, text: string): void {
-  const memory = Buffer.alloc(64 * 1024, 'z');
-  const count = memory.write(text, 'latin1');
-  if (!connection.receiveShared(memory, count)) connection.receive(Buffer.from(memory.subarray(0, count)));
-  memory.fill('z');
 }
 
 const head = (status: number, text: string): string =>

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { type BodyPool, type FramedSocketReads, poisonByte, type ReadTarget } from './body-pool.ts';
 import { keptCopyOf } from './byte-gatherer.ts';
-import type { Connection } from './transport.ts';
+import type { Connection, SharedBytes } from './transport.ts';
 
 /** The most that is read at once, unless there is a target for it. */
 const inputBytes = 64 * 1024;
@@ -50,6 +50,7 @@ function takeUserBuffer(socket: Socket): UserBuffer | undefined {
 export class SharedInput {
   /** A read ends before the next begins, whatever their sockets, so that one buffer is enough. */
   readonly #bytes: Buffer = Buffer.allocUnsafeSlow(inputBytes);
+  readonly #shared: SharedBytes = { bytes: this.#bytes, words: new Int32Array(this.#bytes.buffer) };
   /** The buffer of the next read of the socket that was read last; undefined: as before. */
   #next: Buffer | undefined = undefined;
   readonly #takeNext = (): Buffer | undefined => {
@@ -99,8 +100,10 @@ export class SharedInput {
     const framedReads = this.#framedReads;
     let target = first;
     for (let reads = 0; reads < framedReadsMax; reads++) {
+      if (target?.frames === undefined || framedReads === undefined) return target;
+      // Node asks the handle for it each time.
       const { descriptor } = transport;
-      if (target?.frames === undefined || framedReads === undefined || descriptor === undefined) return target;
+      if (descriptor === undefined) return target;
       const { bytes, lent, frames } = target;
       const { firstBytes, nextBytes, headBytes } = frames;
       // Whatever the connection does with these bytes, their memory is not freed before it has.
@@ -169,7 +172,7 @@ export class SharedInput {
   }
 
   #passShared(connection: Connection, count: number): void {
-    if (count <= copiedBytesMax && connection.receiveShared?.(this.#bytes, count) === true) {
+    if (count <= copiedBytesMax && connection.receiveShared?.(this.#shared, count) === true) {
       if (this.#isPoisoned) this.#bytes.fill(poisonByte, 0, count);
       return;
     }
