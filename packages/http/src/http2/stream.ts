@@ -162,7 +162,10 @@ export class Http2Stream extends WireExchange {
     this.pendingOffset = 0;
   }
 
-  /** Nothing pending will be sent: its memory is released. */
+  /**
+   * Nothing pending will be sent: its memory is released, at once only if the output refers to none of it. A part that was sent may
+   * still wait for the kernel, which takes it from where it is.
+   */
   dropPending(): void {
     const dropped = this.pending;
     const from = this.pendingAt;
@@ -170,7 +173,9 @@ export class Http2Stream extends WireExchange {
     this.pendingBytes = 0;
     for (let at = from; at < dropped.length; at++) {
       const item = dropped[at];
-      if (typeof item === 'function') item();
+      if (typeof item !== 'function') continue;
+      if (this.sentBytes === 0) item();
+      else this.connection.sender.output.whenTaken(item);
     }
   }
 }
