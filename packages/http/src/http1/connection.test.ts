@@ -219,6 +219,17 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
+  test('the connection of a client that asks for 100 and does not wait for it is kept once its body is there', () => {
+    const exchanges: WireExchange[] = [];
+    const { receive, said, transport } = converseHttp1((opened) => exchanges.push(opened));
+    receive(`${post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n')}ab${get('/next')}`);
+    echo(exchanges[0] as WireExchange);
+    expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab');
+    answerPath(exchanges[1] as WireExchange);
+    expect(said()).toContain('/next');
+    expect(transport.isEnded).toBe(false);
+  });
+
   test('a body that is malformed after its answer closes the connection without another answer', () => {
     const { receive, said, transport } = converseHttp1(answerPath);
     receive(post('Transfer-Encoding: chunked\r\n'));

@@ -295,8 +295,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   /** For the exchange: whether the connection may serve another request after this one. */
   mayKeep(exchange: Http1Exchange, isWanted: boolean): boolean {
-    if (!isWanted || this.#isDraining || this.#isClosing || exchange.isContinueDue) return false;
-    return exchange.isBodyComplete || exchange.isChunked || this.#reader.leftBytes <= this.host.limits.discardBytesMax;
+    if (!isWanted || this.#isDraining || this.#isClosing) return false;
+    if (exchange.isBodyComplete) return true;
+    if (exchange.isContinueDue) return false;
+    return exchange.isChunked || this.#reader.leftBytes <= this.host.limits.discardBytesMax;
   }
 
   closeAfterAnswer(): void {
