@@ -118,6 +118,23 @@ describe('the memory of a request over HTTP/2', () => {
     });
   }
 
+  test('what follows a streamed body waits for the kernel to have all of it', () => {
+    const { receive, said, transport } = converseHttp2((exchange) => {
+      exchange.start(200, []);
+      exchange.write(Buffer.alloc(5_000));
+      exchange.write(Buffer.alloc(100));
+      exchange.end();
+      exchange.whenSent(() => released++);
+    });
+    let released = 0;
+    transport.isStuck = true;
+    receive(headers(1, getFields, true));
+    said();
+    expect([released, transport.pendingBytes > 5_000]).toEqual([0, true]);
+    transport.unstick();
+    expect(released).toBe(1);
+  });
+
   test('an answer of which nothing was sent is released at once by a reset', () => {
     let released = 0;
     const { receive, said, transport } = converseHttp2((exchange) =>

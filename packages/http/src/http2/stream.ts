@@ -27,7 +27,7 @@ export class Http2Stream extends WireExchange {
   pendingAt = 0;
   pendingOffset = 0;
   pendingBytes = 0;
-  /** Whether the output refers to memory of pieces whose callback has not been queued yet. */
+  /** Whether the output refers to memory of pieces, or did: whatever is called back waits until the kernel has them. */
   isReferenced: boolean = false;
   sentBytes = 0;
   /** The same of the client's reading rate. */
@@ -174,8 +174,8 @@ export class Http2Stream extends WireExchange {
     for (let at = from; at < dropped.length; at++) {
       const item = dropped[at];
       if (typeof item !== 'function') continue;
-      if (this.sentBytes === 0) item();
-      else this.connection.sender.output.whenTaken(item);
+      if (this.isReferenced) this.connection.sender.output.whenTaken(item);
+      else item();
     }
   }
 }
