@@ -315,6 +315,23 @@ describe('upgrades', () => {
 
   const switchTo = () => {};
 
+  test('memory of an answer before an upgrade is released when the kernel has it', () => {
+    let before: WireExchange | undefined;
+    let released = 0;
+    const upgrades = { onUpgrade: () => successor().upgrade, switchTo };
+    const { receive, said, transport } = converseHttp1((exchange) => (before = exchange), {}, upgrades);
+    receive(`${get('/before')}${ask}`);
+    transport.isStuck = true;
+    before?.start(200, []);
+    before?.write(Buffer.alloc(5_000));
+    before?.end();
+    before?.whenSent(() => released++);
+    said();
+    expect([released, transport.pendingBytes > 5_000]).toEqual([0, true]);
+    transport.unstick();
+    expect(released).toBe(1);
+  });
+
   test('an upgrade that nobody takes is an ordinary request', () => {
     const { receive, said } = converseHttp1(answerPath, {}, { onUpgrade: () => undefined, switchTo });
     receive(ask);

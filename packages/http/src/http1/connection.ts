@@ -326,11 +326,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   }
 
   whenTaken(release: () => void): void {
-    if (this.isClosed) release();
-    else {
-      this.#output.whenTaken(release);
-      this.#flushSoon();
-    }
+    this.#output.whenTaken(release);
+    // Left to another protocol, what was handed over before may still be on its way.
+    if (this.isClosed) this.#output.flush();
+    else this.#flushSoon();
   }
 
   /** For the exchange: the application consumed body bytes, or asks for some. */
