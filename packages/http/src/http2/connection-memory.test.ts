@@ -118,6 +118,21 @@ describe('the memory of a request over HTTP/2', () => {
     });
   }
 
+  test('what of an aborted answer waits for the kernel is counted until it is sent', () => {
+    const memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
+    const exchanges: WireExchange[] = [];
+    const { receive, said, transport } = converseHttp2((exchange) => exchanges.push(exchange), {}, { memory });
+    receive(headers(1, getFields, true));
+    transport.isStuck = true;
+    exchanges[0]?.answer(200, [], Buffer.alloc(80_000), undefined, undefined);
+    said();
+    exchanges[0]?.abort();
+    said();
+    expect(memory.usedBytes).toBe(80_000);
+    transport.unstick();
+    expect(memory.usedBytes).toBe(0);
+  });
+
   test('what follows a streamed body waits for the kernel to have all of it', () => {
     const { receive, said, transport } = converseHttp2((exchange) => {
       exchange.start(200, []);
