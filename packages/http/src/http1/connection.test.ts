@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { drainQuietMs } from '../wire/connection-check.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import type { Connection } from '../wire/transport.ts';
 import type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from '../wire/upgrade.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
-import { drainQuietMs } from './connection-times.ts';
 import { answerPath, converseHttp1, echo, get, post } from './testing/conversation.ts';
 
 describe('answers', () => {
