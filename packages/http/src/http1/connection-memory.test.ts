@@ -94,6 +94,24 @@ describe('the memory of a request over HTTP/1.1', () => {
     expect(memory.usedBytes).toBe(0);
   });
 
+  test('what follows a streamed body waits for the kernel to have all of it, also where the connection ends behind it', () => {
+    for (const option of ['keep-alive', 'close']) {
+      let released = 0;
+      const { receive, said, transport } = converseHttp1((exchange) => {
+        exchange.start(200, []);
+        exchange.write(Buffer.alloc(5_000));
+        exchange.end();
+        exchange.whenSent(() => released++);
+      });
+      transport.isStuck = true;
+      receive(get('/', `Connection: ${option}\r\n`));
+      said();
+      expect([released, transport.pendingBytes > 5_000, transport.isEnded]).toEqual([0, true, option === 'close']);
+      transport.unstick();
+      expect(released).toBe(1);
+    }
+  });
+
   test('framing bytes do not count as progress of a body', () => {
     const { receive, said, host } = converseHttp1(echo, { bodyStallMsMax: 5000, bodyBytesPerSecondMin: 100 });
     receive(post('Transfer-Encoding: chunked\r\n'));

@@ -1,12 +1,9 @@
 /** Everything about an HTTP/1.1 connection that depends on time, checked once a second. */
-import { checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
+import { checkMsOf, drainQuietMs, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Exchange } from './exchange.ts';
-
-/** How long a connection without a request stays open when the server drains: a request may be in transit. */
-export const drainQuietMs = 250;
 
 export class Http1Times extends WheelEntry {
   readonly #connection: Http1Connection;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { drainQuietMs } from '../wire/connection-check.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import type { Connection } from '../wire/transport.ts';
 import type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from '../wire/upgrade.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
-import { drainQuietMs } from './connection-times.ts';
 import { answerPath, converseHttp1, echo, get, post, receiveShared } from './testing/conversation.ts';
 
 describe('answers', () => {
@@ -219,6 +219,17 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
+  test('the connection of a client that asks for 100 and does not wait for it is kept once its body is there', () => {
+    const exchanges: WireExchange[] = [];
+    const { receive, said, transport } = converseHttp1((opened) => exchanges.push(opened));
+    receive(`${post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n')}ab${get('/next')}`);
+    echo(exchanges[0] as WireExchange);
+    expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab');
+    answerPath(exchanges[1] as WireExchange);
+    expect(said()).toContain('/next');
+    expect(transport.isEnded).toBe(false);
+  });
+
   test('a body that is malformed after its answer closes the connection without another answer', () => {
     const { receive, said, transport } = converseHttp1(answerPath);
     receive(post('Transfer-Encoding: chunked\r\n'));
@@ -303,6 +314,23 @@ describe('upgrades', () => {
   });
 
   const switchTo = () => {};
+
+  test('memory of an answer before an upgrade is released when the kernel has it', () => {
+    let before: WireExchange | undefined;
+    let released = 0;
+    const upgrades = { onUpgrade: () => successor().upgrade, switchTo };
+    const { receive, said, transport } = converseHttp1((exchange) => (before = exchange), {}, upgrades);
+    receive(`${get('/before')}${ask}`);
+    transport.isStuck = true;
+    before?.start(200, []);
+    before?.write(Buffer.alloc(5_000));
+    before?.end();
+    before?.whenSent(() => released++);
+    said();
+    expect([released, transport.pendingBytes > 5_000]).toEqual([0, true]);
+    transport.unstick();
+    expect(released).toBe(1);
+  });
 
   test('an upgrade that nobody takes is an ordinary request', () => {
     const { receive, said } = converseHttp1(answerPath, {}, { onUpgrade: () => undefined, switchTo });

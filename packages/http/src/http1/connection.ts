@@ -293,8 +293,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   /** For the exchange: whether the connection may serve another request after this one. */
   mayKeep(exchange: Http1Exchange, isWanted: boolean): boolean {
-    if (!isWanted || this.#isDraining || this.#isClosing || exchange.isContinueDue) return false;
-    return exchange.isBodyComplete || exchange.isChunked || this.#reader.leftBytes <= this.host.limits.discardBytesMax;
+    if (!isWanted || this.#isDraining || this.#isClosing) return false;
+    if (exchange.isBodyComplete) return true;
+    if (exchange.isContinueDue) return false;
+    return exchange.isChunked || this.#reader.leftBytes <= this.host.limits.discardBytesMax;
   }
 
   closeAfterAnswer(): void {
@@ -322,11 +324,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   }
 
   whenTaken(release: () => void): void {
-    if (this.isClosed) release();
-    else {
-      this.#output.whenTaken(release);
-      this.#flushSoon();
-    }
+    this.#output.whenTaken(release);
+    // Left to another protocol, what was handed over before may still be on its way.
+    if (this.isClosed) this.#output.flush();
+    else this.#flushSoon();
   }
 
   /** For the exchange: the application consumed body bytes, or asks for some. */

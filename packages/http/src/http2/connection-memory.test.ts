@@ -1,5 +1,5 @@
 import { errorCode } from '@millrace/http2';
-import { data, getFields, headers, postFields } from '@millrace/http2/testing';
+import { data, getFields, headers, postFields, reset } from '@millrace/http2/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { inputTurns } from '../wire/input-turns.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
@@ -80,6 +80,89 @@ describe('the memory of a request over HTTP/2', () => {
     connection.onWritable();
     said();
     expect(memory.usedBytes).toBe(0);
+  });
+
+  const endings: readonly [
+    by: string,
+    end: (talk: ReturnType<typeof converseHttp2>, exchange: WireExchange) => void,
+  ][] = [
+    ['the client resets its stream', ({ receive }) => receive(reset(1))],
+    ['the server aborts it', (_talk, exchange) => exchange.abort()],
+    ['the client breaks the protocol', ({ receive }) => receive(headers(2, getFields, true))],
+    ['the client sends no more', ({ connection }) => connection.receiveEnd()],
+  ];
+  for (const [by, end] of endings) {
+    test(`an answer of which a part waits for the kernel keeps its memory until that part is sent, when ${by}`, () => {
+      const released: string[] = [];
+      const exchanges: WireExchange[] = [];
+      const talk = converseHttp2((exchange) => exchanges.push(exchange));
+      const { receive, said, transport } = talk;
+      receive(headers(1, getFields, true), headers(3, getFields, true));
+      transport.isStuck = true;
+      const [whole, streamed] = exchanges as [WireExchange, WireExchange];
+      // Both are longer than their windows.
+      whole.answer(200, [], [Buffer.alloc(20_000), Buffer.alloc(80_000)], undefined, () => released.push('whole'));
+      streamed.start(200, []);
+      streamed.write(Buffer.alloc(40_000));
+      streamed.write(Buffer.alloc(80_000), () => released.push('second piece'));
+      streamed.whenSent(() => released.push('streamed'));
+      said();
+      expect(transport.pendingBytes).toBeGreaterThan(65_000);
+      end(talk, whole);
+      end(talk, streamed);
+      said();
+      expect(released).toEqual([]);
+      transport.unstick();
+      said();
+      expect(released).toContain('whole');
+    });
+  }
+
+  test('what of an aborted answer waits for the kernel is counted until it is sent', () => {
+    const memory = new ScriptedMemory(Number.POSITIVE_INFINITY);
+    const exchanges: WireExchange[] = [];
+    const { receive, said, transport } = converseHttp2((exchange) => exchanges.push(exchange), {}, { memory });
+    receive(headers(1, getFields, true));
+    transport.isStuck = true;
+    exchanges[0]?.answer(200, [], Buffer.alloc(80_000), undefined, undefined);
+    said();
+    exchanges[0]?.abort();
+    said();
+    expect(memory.usedBytes).toBe(80_000);
+    transport.unstick();
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('what follows a streamed body waits for the kernel to have all of it', () => {
+    const { receive, said, transport } = converseHttp2((exchange) => {
+      exchange.start(200, []);
+      exchange.write(Buffer.alloc(5_000));
+      exchange.write(Buffer.alloc(100));
+      exchange.end();
+      exchange.whenSent(() => released++);
+    });
+    let released = 0;
+    transport.isStuck = true;
+    receive(headers(1, getFields, true));
+    said();
+    expect([released, transport.pendingBytes > 5_000]).toEqual([0, true]);
+    transport.unstick();
+    expect(released).toBe(1);
+  });
+
+  test('an answer of which nothing was sent is released at once by a reset', () => {
+    let released = 0;
+    const { receive, said, transport } = converseHttp2((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(80_000), undefined, () => released++),
+    );
+    // The first answer uses up the window of the connection.
+    receive(headers(1, getFields, true));
+    said();
+    receive(headers(3, getFields, true));
+    said();
+    transport.isStuck = true;
+    receive(reset(3));
+    expect(released).toBe(1);
   });
 
   test('a body without a declared length must bring bodyBytesPerSecondMin too, once it is awaited whole', () => {

@@ -182,7 +182,6 @@ export class Http2Sender {
         stream.pendingAt++;
         if (stream.isReferenced) this.output.whenTaken(item);
         else item();
-        stream.isReferenced = false;
         continue;
       }
       if (left === 0) break;

@@ -27,7 +27,7 @@ export class Http2Stream extends WireExchange {
   pendingAt = 0;
   pendingOffset = 0;
   pendingBytes = 0;
-  /** Whether the output refers to memory of pieces whose callback has not been queued yet. */
+  /** Whether the output refers to memory of pieces, or did: whatever is called back waits until the kernel has them. */
   isReferenced: boolean = false;
   sentBytes = 0;
   /** The same of the client's reading rate. */
@@ -162,7 +162,10 @@ export class Http2Stream extends WireExchange {
     this.pendingOffset = 0;
   }
 
-  /** Nothing pending will be sent: its memory is released. */
+  /**
+   * Nothing pending will be sent: its memory is released, at once only if the output refers to none of it. A part that was sent may
+   * still wait for the kernel, which takes it from where it is.
+   */
   dropPending(): void {
     const dropped = this.pending;
     const from = this.pendingAt;
@@ -170,7 +173,9 @@ export class Http2Stream extends WireExchange {
     this.pendingBytes = 0;
     for (let at = from; at < dropped.length; at++) {
       const item = dropped[at];
-      if (typeof item === 'function') item();
+      if (typeof item !== 'function') continue;
+      if (this.isReferenced) this.connection.sender.output.whenTaken(item);
+      else item();
     }
   }
 }

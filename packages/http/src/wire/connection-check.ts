@@ -5,6 +5,9 @@ export const checkMsMax = 1000;
 /** How long a closing connection may take. */
 export const lingerMs = 2000;
 
+/** How long a connection without a request stays open when the server drains: a request may be in transit. */
+export const drainQuietMs = 250;
+
 /** Once a second, or as often as the shortest limit requires. */
 export function checkMsOf(limits: HttpLimits): number {
   return Math.min(

@@ -1,5 +1,6 @@
 /** Reads the first bytes of a connection, which tell whether it uses HTTP/2 or HTTP/1.1. */
 import { clientPreface } from '@millrace/http2';
+import { drainQuietMs } from './connection-check.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { WheelEntry } from './timing-wheel.ts';
 import type { Connection, Transport } from './transport.ts';
@@ -15,6 +16,7 @@ export class Sniffer extends WheelEntry implements Connection {
   readonly #choose: (isHttp2: boolean) => Connection;
   readonly idleSinceMs: number;
   #held: Buffer = Buffer.alloc(0);
+  #isDraining: boolean = false;
 
   /** `choose` creates the connection that takes over. */
   constructor(host: ConnectionHost, transport: Transport, choose: (isHttp2: boolean) => Connection) {
@@ -35,7 +37,9 @@ export class Sniffer extends WheelEntry implements Connection {
       return;
     }
     this.#host.wheel.clear(this);
-    this.#choose(isPreface).receive(held);
+    const next = this.#choose(isPreface);
+    if (this.#isDraining) next.drain();
+    next.receive(held);
   }
 
   receiveEnd(): void {
@@ -50,8 +54,11 @@ export class Sniffer extends WheelEntry implements Connection {
     this.#host.wheel.clear(this);
   }
 
+  /** The first request may be in transit: it closes if none arrives. */
   drain(): void {
-    this.#transport.destroy();
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#host.wheel.set(this, this.#host.wheel.nowMs + drainQuietMs);
   }
 
   endIdle(): void {

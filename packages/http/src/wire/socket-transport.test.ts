@@ -107,6 +107,46 @@ test('small pieces arrive in order when the kernel takes only some of them, and 
   await once(server, 'close');
 });
 
+test.each(['sent', 'cut off'])(
+  'a callback that comes after the end waits until what was written before it is %s',
+  async (fate) => {
+    const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as { port: number }).port, '127.0.0.1');
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    const transport = new SocketTransport(
+      socket,
+      { owner: '127.0.0.1', isTrustedProxy: false },
+      () => silent,
+      () => {},
+    );
+    client.pause();
+    transport.write([new Uint8Array(pieceBytes)], undefined);
+    transport.end();
+    let pendingBytes = -1;
+    const taken = new Promise<void>((resolve) => {
+      transport.write([new Uint8Array(0)], () => {
+        pendingBytes = transport.pendingBytes;
+        resolve();
+      });
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(pendingBytes).toBe(-1);
+    if (fate === 'sent') client.resume();
+    else client.destroy();
+    await taken;
+    expect(pendingBytes).toBe(0);
+    transport.write([new Uint8Array(0)], () => {
+      pendingBytes = -2;
+    });
+    expect(pendingBytes).toBe(-2);
+    client.destroy();
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  },
+);
+
 test.each([httpLimits.outputBytesMax.min, httpLimits.outputBytesMax.default])(
   'a piece of %s bytes, which may fill the output, is followed by room, also where the kernel takes it at once',
   async (bytes) => {

@@ -47,6 +47,8 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   /** Of a write without the stream that the kernel has not taken as a whole. The socket counts it as written. */
   #directPendingBytes = 0;
   #onDirectTaken: (() => void) | undefined = undefined;
+  /** Called back when all that was written before the end is sent, or never will be. */
+  #onFinished: (() => void)[] | undefined = undefined;
 
   constructor(
     socket: Socket,
@@ -111,7 +113,7 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
   write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void {
     const socket = this.socket;
     if (!socket.writable) {
-      onTaken?.();
+      if (onTaken !== undefined) this.#tellAfterEnd(onTaken);
       return;
     }
     if (pieces.length === 1 && this.#writeDirectly(pieces[0] as Uint8Array, onTaken)) return;
@@ -126,6 +128,25 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
     for (let at = 0; at < last; at++) socket.write(pieces[at] as Uint8Array);
     socket.write(pieces[last] as Uint8Array, onTaken);
     socket.uncork();
+  }
+
+  /** Nothing can be written any more, but what was written before the end may still be on its way: the callback queues behind it. */
+  #tellAfterEnd(onTaken: () => void): void {
+    if (this.socket.destroyed || this.pendingBytes === 0) {
+      onTaken();
+      return;
+    }
+    if (this.#onFinished === undefined) {
+      this.#onFinished = [];
+      this.socket.once('finish', () => this.#tellFinished());
+    }
+    this.#onFinished.push(onTaken);
+  }
+
+  #tellFinished(): void {
+    const onFinished = this.#onFinished;
+    this.#onFinished = undefined;
+    if (onFinished !== undefined) for (const onTaken of onFinished) onTaken();
   }
 
   /** False: nothing was written, and the stream has to. */
@@ -248,6 +269,7 @@ export class SocketTransport implements Transport, InputTransport, TurnInput, Di
 
   onClosed(): void {
     SharedInput.detach(this);
+    this.#tellFinished();
     this.connection.onClosed();
     this.#onGone(this);
   }

@@ -348,10 +348,11 @@ export abstract class WireExchange implements RequestHead, MemoryHolder, BodyLen
     this.memory.keep(this.#unsentBytes + this.#lentBytes);
   }
 
-  /** The exchange is aborted: all that it still holds is memory that was lent for its body. */
+  /** The exchange is aborted: all that it still holds is what was handed over already, and memory that was lent for its body. */
   protected endMemory(): void {
     this.memory.end();
-    if (this.#lentBytes > 0) this.memory.count(this.#lentBytes);
+    const bytes = this.#unsentBytes + this.#lentBytes;
+    if (bytes > 0) this.memory.count(bytes);
   }
 
   /** For the ledger: the body may continue. */

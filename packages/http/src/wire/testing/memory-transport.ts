@@ -22,7 +22,9 @@ export class MemoryTransport implements Transport {
 
   write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void {
     if (this.isEnded || this.isDestroyed) {
-      onTaken?.();
+      // As a socket: what was written before the end may still be on its way.
+      if (onTaken !== undefined && this.pendingBytes > 0) this.#onTaken.push(onTaken);
+      else onTaken?.();
       return;
     }
     for (const piece of pieces) {
