@@ -21,6 +21,14 @@ describe('processorGrant', () => {
     ['version 2 with a limit', { ...root2, '/sys/fs/cgroup/cpu.max': '150000 100000\n' }, true],
     ['a service with a limit', { ...unit, '/sys/fs/cgroup/system.slice/millrace.service/cpu.max': '5000 10000' }, true],
     ['a group above it with a limit', { ...unit, '/sys/fs/cgroup/system.slice/cpu.max': '5000 10000' }, true],
+    [
+      'a container with a limit',
+      {
+        '/proc/self/cgroup': '0::/kubepods.slice:cri-containerd:1f\n',
+        '/sys/fs/cgroup/kubepods.slice:cri-containerd:1f/cpu.max': '5000 10000',
+      },
+      true,
+    ],
     ['a service without a limit', { ...unit, '/sys/fs/cgroup/system.slice/cpu.max': 'max 10000' }, false],
     ['version 1 without a limit', { ...root1, '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '-1\n' }, false],
     ['version 1 with a limit', { ...root1, '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '50000\n' }, true],

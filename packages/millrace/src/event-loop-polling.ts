@@ -29,9 +29,9 @@ export function eventLoopPolling(waitMicrosMax: number, grant = processorGrant()
 function hasQuota(readFile: (path: string) => string): boolean {
   const memberships = textOf(readFile, '/proc/self/cgroup').split('\n');
   return memberships.some((membership) => {
-    // As `0::/path` in version 2, and `4:cpu,cpuacct:/path` in version 1.
-    const [, controllers = '', path = '/'] = membership.split(':');
-    return foldersFrom(path).some((folder) => {
+    // As `0::/path` in version 2, and `4:cpu,cpuacct:/path` in version 1; names of containers have colons, too.
+    const [, controllers = '', ...path] = membership.split(':');
+    return foldersFrom(path.join(':')).some((folder) => {
       const quota = textOf(readFile, `/sys/fs/cgroup${folder}/cpu.max`);
       if (quota !== '') return !quota.startsWith('max');
       const microseconds = textOf(readFile, `/sys/fs/cgroup/${controllers}${folder}/cpu.cfs_quota_us`);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Arena } from './arena.ts';
 
 test('regions are parts of the arena at the offset they name', () => {
@@ -36,4 +36,19 @@ test('an arena knows its own regions from those of others', () => {
   expect(arena.offsetOf(region ?? {})).toBe(64);
   expect(arena.offsetOf(new Arena(new Uint8Array(64)).takeRegion(1) ?? {})).toBeUndefined();
   expect(arena.offsetOf({ bytes: new Uint8Array(1), offset: 0, release: () => {} })).toBeUndefined();
+});
+
+test('nothing more is given back where the system takes nothing', () => {
+  vi.useFakeTimers();
+  try {
+    const arena = new Arena(new Uint8Array(8 * 4096));
+    const discard = vi.fn(() => false);
+    arena.giveBackUnused({ pageBytes: 4096, discard }, 0);
+    arena.takeRegion(8192)?.release();
+    vi.advanceTimersByTime(600_000);
+    expect(discard.mock.calls).toEqual([[0, 8192]]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -28,13 +28,16 @@ export class Arena {
 
   /**
    * From now on the system gets pages back that were not needed for half a minute; the arena begins at `offset` of the mapping. Returns what
-   * ends it, to be called before the mapping is given back.
+   * ends it, to be called before the mapping is given back. Nothing is given back where the system takes nothing.
    */
-  giveBackUnused(mapping: Mapping, offset: number): () => void {
-    const pages = new UnusedPages((from, bytes) => mapping.discard(offset + from, bytes));
+  giveBackUnused(mapping: Pick<Mapping, 'discard' | 'pageBytes'>, offset: number): () => void {
+    const stop = (): void => clearInterval(timer);
+    const pages = new UnusedPages((from, bytes) => {
+      if (!mapping.discard(offset + from, bytes)) stop();
+    }, mapping.pageBytes);
     const timer = setInterval(() => pages.check(this.#free.restartPeak()), giveBackMs);
     timer.unref();
-    return () => clearInterval(timer);
+    return stop;
   }
 
   /** Memory of exactly this many bytes, with arbitrary content; undefined when there is no room. */

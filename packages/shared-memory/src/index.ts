@@ -7,7 +7,7 @@ export { FramedReads, takeFramedReads } from './framed-reads.ts';
 export { blockAlignmentBytes } from './free-list.ts';
 export { heapBytes } from './heap-bytes.ts';
 export { inFrameBytesMax } from './in-frame.ts';
-export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
+export { type Mapping, sharedPageBytes, takeInheritedMapping, takeNewMapping } from './mapping.ts';
 export { idleMappingsMax, MappingPool } from './mapping-pool.ts';
 export { type NativeFunction, type NativeLibrary, openNativeLibrary } from './native-library.ts';
 export { takePeerUser } from './peer-user.ts';

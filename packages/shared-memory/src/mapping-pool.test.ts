@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Mapping } from './mapping.ts';
 import { idleMappingsMax, MappingPool } from './mapping-pool.ts';
 
@@ -21,6 +21,16 @@ test('memory that was given back is handed out again, as zeros, to who wants tha
   expect(again.descriptor).toBeGreaterThan(0);
   expect(again.bytes.every((byte) => byte === 0)).toBe(true);
   expect(mustTake(pool)).not.toBe(first);
+});
+
+test('memory that the system does not take back is not handed out again', () => {
+  const pool = new MappingPool();
+  const first = mustTake(pool);
+  first.bytes.fill(7);
+  vi.spyOn(first, 'discard').mockReturnValue(false);
+  pool.giveBack(first);
+  expect(() => first.descriptor).toThrow(/has been closed/);
+  expect(mustTake(pool).bytes.every((byte) => byte === 0)).toBe(true);
 });
 
 test('no more than idleMappingsMax are kept', () => {

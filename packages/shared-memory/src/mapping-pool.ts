@@ -18,8 +18,8 @@ export class MappingPool {
 
   /** Nobody uses any of it any more, in this process or another. */
   giveBack(mapping: Mapping): void {
-    mapping.discard();
-    if (this.#idle.length < idleMappingsMax) this.#idle.push(mapping);
+    // What is not all zeros is nobody else's.
+    if (mapping.discard() && this.#idle.length < idleMappingsMax) this.#idle.push(mapping);
     else mapping.closeDescriptor();
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, fstatSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { takeInheritedMapping, takeNewMapping } from './mapping.ts';
+import { sharedPageBytes, takeInheritedMapping, takeNewMapping } from './mapping.ts';
 
 const distUrl = new URL('../dist/index.js', import.meta.url);
 const dist = JSON.stringify(distUrl.href);
@@ -41,6 +41,17 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
     expect(mapping?.bytes.every((byte) => byte === 0)).toBe(true);
     mapping?.bytes.fill(3);
     expect(mapping?.bytes[1234]).toBe(3);
+    mapping?.closeDescriptor();
+  });
+
+  test('the system takes back whole pages only', () => {
+    const pageBytes = sharedPageBytes();
+    const mapping = takeNewMapping(4 * pageBytes, mustNotFail);
+    mapping?.bytes.fill(9);
+    expect(mapping?.pageBytes).toBe(pageBytes);
+    expect(mapping?.discard(1, pageBytes)).toBe(false);
+    expect(mapping?.discard(pageBytes, pageBytes)).toBe(true);
+    expect([0, 1, 2].map((page) => mapping?.bytes[page * pageBytes])).toEqual([9, 0, 9]);
     mapping?.closeDescriptor();
   });
 

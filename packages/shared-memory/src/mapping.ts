@@ -38,15 +38,32 @@ export class Mapping {
     this.#descriptor = undefined;
   }
 
-  /** Returns the memory to the system, in both processes, while views may still exist; a part of it must be whole pages. */
-  discard(offset = 0, bytes: number = this.bytes.length): void {
-    this.#system.discard(this.#address + BigInt(offset), bytes);
+  /** A part of it that is discarded must begin and end with a page. */
+  get pageBytes(): number {
+    return this.#system.pageBytes;
+  }
+
+  /**
+   * Returns the memory to the system, in both processes, while views may still exist. False: the system takes none back, as where a sandbox
+   * stands in for the kernel; its content is as it was.
+   */
+  discard(offset = 0, bytes: number = this.bytes.length): boolean {
+    return this.#system.discard(this.#address + BigInt(offset), bytes);
   }
 }
 
 const unmapWhenUnreachable = new FinalizationRegistry<{ system: SystemCalls; address: bigint; bytes: number }>(
   ({ system, address, bytes }) => system.unmap(address, bytes),
 );
+
+/** The size of a page of shared memory; of most machines where there is none. */
+export function sharedPageBytes(): number {
+  try {
+    return systemCalls().pageBytes;
+  } catch {
+    return 4096;
+  }
+}
 
 /**
  * New memory to share, or undefined (with the reason reported) where it is not available: then bytes are copied

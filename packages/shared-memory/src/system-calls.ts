@@ -7,8 +7,10 @@ export interface SystemCalls {
   /** The address of a shared, writable mapping, or throws. */
   map(descriptor: number, bytes: number): bigint;
   view(address: bigint, bytes: number): ArrayBuffer;
-  /** Returns the pages to the system; reads return zero afterwards. */
-  discard(address: bigint, bytes: number): void;
+  /** Of the memory that `map` returns. */
+  readonly pageBytes: number;
+  /** Returns whole pages to the system; reads return zero afterwards. False: it takes none, and they are as they were. */
+  discard(address: bigint, bytes: number): boolean;
   unmap(address: bigint, bytes: number): void;
   /** The number of bytes received, 0 at the end of the stream, undefined when there are none now. */
   receive(descriptor: number, into: Uint8Array): number | undefined;
@@ -88,6 +90,7 @@ function loadSystemCalls(): SystemCalls {
   const mmap = library.func(
     'void *mmap(void *at, size_t bytes, int protection, int flags, int descriptor, int64_t offset)',
   );
+  const getpagesize = library.func('int getpagesize()');
   const madvise = library.func('int madvise(void *at, size_t bytes, int advice)');
   const munmap = library.func('int munmap(void *at, size_t bytes)');
   const recv = library.func('int64_t recv(int descriptor, void *into, size_t bytes, int flags)');
@@ -132,7 +135,8 @@ function loadSystemCalls(): SystemCalls {
       return address;
     },
     view: (address, bytes) => koffi.view(address, bytes),
-    discard: (address, bytes) => void must(madvise(address, bytes, removePages), 'madvise(MADV_REMOVE)'),
+    pageBytes: getpagesize(),
+    discard: (address, bytes) => madvise(address, bytes, removePages) === 0,
     unmap: (address, bytes) => void must(munmap(address, bytes), 'munmap'),
     receive: (descriptor, into) => received(descriptor, into, doNotWait),
     makeWaiting(descriptor, milliseconds) {

@@ -3,9 +3,9 @@ import { bytesPerCheck, checksPerPeriod, UnusedPages } from './unused-pages.ts';
 
 const page = 4096;
 
-function pagesUnderTest() {
+function pagesUnderTest(pageBytes = page) {
   const discarded: [from: number, end: number][] = [];
-  const pages = new UnusedPages((offset, bytes) => discarded.push([offset, offset + bytes]));
+  const pages = new UnusedPages((offset, bytes) => discarded.push([offset, offset + bytes]), pageBytes);
   const check = (peak: number, times: number): void => {
     for (let count = 0; count < times; count++) pages.check(peak);
   };
@@ -21,6 +21,13 @@ test('what was not needed for a whole period goes, in whole pages, once', () => 
   expect(discarded).toEqual([[4 * page, 10 * page]]);
   check(3 * page + 1, 4 * checksPerPeriod);
   expect(discarded).toHaveLength(1);
+});
+
+test('pages of the system may be larger', () => {
+  const { check, discarded } = pagesUnderTest(4 * page);
+  check(10 * page, 1);
+  check(3 * page + 1, 2 * checksPerPeriod);
+  expect(discarded).toEqual([[4 * page, 12 * page]]);
 });
 
 test('what is needed in every period stays', () => {

@@ -7,10 +7,10 @@
 export const checksPerPeriod = 6;
 /** At most so much goes at one check, which takes the thread about a millisecond. */
 export const bytesPerCheck: number = 16 * 1024 * 1024;
-const pageBytes = 4096;
 
 export class UnusedPages {
   readonly #discard: (offset: number, bytes: number) => void;
+  readonly #pageBytes: number;
   /** Pages behind it are not in memory. */
   #touchedBytes = 0;
   /** What was needed since the current period began, and in the period before it. */
@@ -18,13 +18,15 @@ export class UnusedPages {
   #neededBeforeBytes = 0;
   #checks = 0;
 
-  constructor(discard: (offset: number, bytes: number) => void) {
+  /** `discard` gets whole pages. */
+  constructor(discard: (offset: number, bytes: number) => void, pageBytes: number) {
     this.#discard = discard;
+    this.#pageBytes = pageBytes;
   }
 
   /** `peakBytes`: nothing behind it was lent since the last check. */
   check(peakBytes: number): void {
-    const peak = Math.ceil(peakBytes / pageBytes) * pageBytes;
+    const peak = Math.ceil(peakBytes / this.#pageBytes) * this.#pageBytes;
     this.#touchedBytes = Math.max(this.#touchedBytes, peak);
     this.#neededBytes = Math.max(this.#neededBytes, peak);
     const kept = Math.max(this.#neededBytes, this.#neededBeforeBytes);

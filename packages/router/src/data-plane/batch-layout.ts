@@ -34,7 +34,8 @@ export type BatchPart = Pick<ValidInferRequest, 'inputs' | 'outputs' | 'rows'>;
 
 /**
  * Writes the inputs of all requests into memory that the worker reads; each byte is copied once. Copies that are too large
- * for one turn of the event loop are returned as slices; the inputs must not change until these are done.
+ * for one turn of the event loop are returned as slices; the inputs must not change until these are done. Throws an `InferenceError`, and
+ * lends nothing, where the requests cannot share a run.
  */
 export function layOutBatch(
   model: ServedModel,
@@ -78,6 +79,21 @@ export function layOutBatch(
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
   }
   return { region, inputs, outputs: outputsOf(requests), slices: copies && copySlices(copies) };
+}
+
+/** The same in memory of the link. The error: the requests cannot share a run. */
+export function layOutOrRefuse(
+  model: ServedModel,
+  requests: readonly BatchPart[],
+  link: WorkerLink,
+): LaidOutBatch | InferenceError {
+  const join = (arrived: readonly Uint8Array[]): Region | undefined => link.joinArrived?.(arrived);
+  try {
+    return layOutBatch(model, requests, (bytes) => link.lend(bytes), join);
+  } catch (error) {
+    if (error instanceof InferenceError) return error;
+    throw error;
+  }
 }
 
 /** Inputs that have arrived where the worker reads them, as a request has them, or side by side. */

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import type { BatchShaping } from '../model/batch-shaping.ts';
 import { copySliceBytesMax } from './sliced-work/sliced-work.ts';
 import { servedModel } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
@@ -171,4 +172,36 @@ test('an input of 600 KB is copied once on its way to the worker, and its output
   await harness.turn();
   expect(sent.answer?.outputs[0]?.data === output).toBe(true);
   sent.answer?.release();
+});
+
+test('requests that would be padded to more than a message may have run alone', async () => {
+  const spec = { name: 'x', datatype: 'INT32', shape: [-1, -1, -1] } as const;
+  const shaping: BatchShaping = {
+    inputs: [{ kind: 'padded', fill: new Uint8Array(4) }],
+    outputs: [{ kind: 'rows' }],
+    generated: [],
+    padRatioMax: 1_000_000,
+    engine: { inputs: [spec], outputs: [spec], isBatched: true },
+  };
+  const harness = new PlaneHarness({}, servedModel([spec], [{ ...spec, name: 'y' }], { shaping }));
+  const link = harness.worker(1);
+  const columns = 20_000;
+  const sent = [
+    [1, columns, 1],
+    [1, 1, columns],
+  ].map((shape, fill) => {
+    const data = new Uint8Array(4 * columns).fill(fill);
+    return harness.send([], undefined, { inputs: [{ name: 'x', datatype: 'INT32', shape, data }] });
+  });
+  for (let turns = 0; turns < 6; turns++) {
+    await harness.turn();
+    if (link.inFlight.length > 0) link.answers();
+  }
+  expect(link.sent.flatMap((message) => (message.kind === 'dispatch' ? [message.inputs[0]?.shape] : []))).toEqual([
+    [1, columns, 1],
+    [1, 1, columns],
+  ]);
+  expect(sent.map(({ answer }) => answer?.outputs[0]?.data[0])).toEqual([0, 1]);
+  for (const { answer } of sent) answer?.release();
+  expect(harness.lane.releases().every((releases) => releases === 1)).toBe(true);
 });

@@ -9,12 +9,12 @@ import {
   type CallMessage,
   type FailedMessage,
   IdMap,
-  type InferenceError,
+  InferenceError,
   type PartialAnswerMessage,
   type Tensor,
   type WorkerLink,
 } from '@millrace/protocol';
-import { type BatchPart, inMemoryOrder, layOutBatch, splitterOf, wholeAnswer } from './batch-layout.ts';
+import { type BatchPart, inMemoryOrder, layOutOrRefuse, splitterOf, wholeAnswer } from './batch-layout.ts';
 import { BatchSending, type CreditListener } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
@@ -41,7 +41,7 @@ export interface WorkerBatchesParts {
   readonly sliced: SlicedWork;
   /** Whether the revision that has replaced the request's own runs it instead, and settles the waiter. */
   readonly moveToSuccessor: (request: ValidInferRequest, waiter: Waiter) => boolean;
-  /** A batch was cancelled before it was sent: called in a later turn, as for a worker's message. */
+  /** A batch was cancelled before it was sent, or cannot be: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
   readonly onCredit: CreditListener;
 }
@@ -133,12 +133,7 @@ export class WorkerBatches {
     }
     const { model } = (pending[0] as PendingRequest).valid;
     this.#observers.of(model).requestsDispatched(pending.length);
-    const { region, inputs, outputs, slices } = layOutBatch(
-      model,
-      partsOf(model, pending),
-      (bytes) => link.lend(bytes),
-      (arrived) => link.joinArrived?.(arrived),
-    );
+    const laidOut = layOutOrRefuse(model, partsOf(model, pending), link);
     const running: RunningBatch = {
       worker: action.worker,
       model,
@@ -149,6 +144,11 @@ export class WorkerBatches {
       tokens: undefined,
     };
     this.#running.set(action.batch, running);
+    if (laidOut instanceof InferenceError) {
+      this.#skip(action.batch, 'unsupported', laidOut.message);
+      return;
+    }
+    const { region, inputs, outputs, slices } = laidOut;
     const message = { kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region } as const;
     this.#sending.send(link, message, running, slices);
   }
@@ -176,17 +176,17 @@ export class WorkerBatches {
 
   cancel({ batch, worker }: Action<'cancel-batch'>): void {
     this.#calls.batchEnded(batch);
-    if (this.#sending.cancel(worker, batch)) this.#skip(batch);
+    if (this.#sending.cancel(worker, batch)) this.#skip(batch, 'cancelled', 'batch cancelled before it was sent');
     else this.#links.get(worker)?.send({ kind: 'cancel', batch });
     // Nothing keeps its worker from ending it now: from here on its run limit applies.
     this.#onCredit(batch, true);
   }
 
-  #skip(batch: BatchId): void {
+  #skip(batch: BatchId, code: FailedMessage['code'], message: string): void {
     this.#clock.endOfTurn(() => {
       // Its worker may have exited by then, and its batches with it.
       if (!this.#running.has(batch)) return;
-      this.#onSkipped({ kind: 'failed', batch, code: 'cancelled', message: 'batch cancelled before it was sent' });
+      this.#onSkipped({ kind: 'failed', batch, code, message });
     });
   }
 

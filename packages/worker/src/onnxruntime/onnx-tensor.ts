@@ -4,6 +4,7 @@ import {
   datatypes,
   elementCount,
   engineShapeFrom,
+  formatShape,
   InferenceError,
   type LoadSpec,
   type TensorSpec,
@@ -41,6 +42,15 @@ export function mustFillShape(spec: TensorSpec, shape: readonly number[], data: 
   throw new InferenceError(
     'inference-failed',
     `input "${spec.name}" of shape [${shape}] has ${data.length} bytes, not the ${count} ${spec.datatype} elements of its shape`,
+  );
+}
+
+/** Throws where the shape of an output cannot be passed on as it is: without elements a size may be that large. */
+export function mustBeExact(name: string, shape: readonly number[]): void {
+  if (shape.every(Number.isSafeInteger)) return;
+  throw new InferenceError(
+    'inference-failed',
+    `output "${name}" has a shape of ${formatShape(shape)}: a size of 2^53 or more cannot be passed on`,
   );
 }
 

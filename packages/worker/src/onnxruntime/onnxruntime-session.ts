@@ -4,7 +4,7 @@ import { ProcessSpoiled, type RunRequest, type RunResult, type Session } from '.
 import { type Expected, ExpectedOutputs, isRefusedShape } from './expected-outputs.ts';
 import { cudaContextFailure } from './gpu-failure.ts';
 import type { ModelSource } from './model-source.ts';
-import { mustFindTensor, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
+import { mustBeExact, mustFindTensor, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
 import { mayBeChanged, textBytes, writeTexts } from './text-tensor.ts';
 
 type Feeds = Record<string, Tensor>;
@@ -88,6 +88,7 @@ export class OnnxruntimeSession implements Session {
     const tensors = await this.#session.run(feeds, names);
     const results = names.map((name) => tensors[name] as Tensor);
     const shapes = results.map(({ dims }) => dims);
+    for (const [part, shape] of shapes.entries()) mustBeExact(names[part] as string, shape);
     if (this.#hasInvalidText) mustBeUnchanged(names, results);
     if (expected !== undefined) this.#expected.learn(outputs, expected.shapes, shapes);
     const parts = memory.layOut(

@@ -72,6 +72,15 @@ export function gatherModel(): Uint8Array {
   });
 }
 
+/** Returns FP32 zeros of the shape that is given. */
+export function zerosModel(): Uint8Array {
+  return onnxModelFrom({
+    inputs: [{ name: 'shape', datatype: 'INT64', shape: [2] }],
+    outputs: [{ name: 'zeros', datatype: 'FP32', shape: ['rows', 'columns'] }],
+    nodes: [{ operator: 'ConstantOfShape', inputs: ['shape'], outputs: ['zeros'] }],
+  });
+}
+
 /** Counts to `iterations` one loop turn at a time: a run that takes as long as the caller says. */
 export function countingModel(): Uint8Array {
   const body: WrittenGraph = {

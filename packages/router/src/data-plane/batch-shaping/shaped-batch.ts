@@ -5,6 +5,7 @@ import {
   type BatchTensor,
   datatypes,
   elementCount,
+  frameBytesMaxDefault,
   InferenceError,
   type Region,
   type Tensor,
@@ -19,6 +20,9 @@ import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
 import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 import { generatedTensor } from './generated-inputs.ts';
 
+/** Most bytes that requests are padded to in one batch: those that need more run alone. As much as a message to a worker may have. */
+const paddedBytesMax: number = frameBytesMaxDefault;
+
 interface Planned {
   readonly index: number;
   readonly shape: readonly number[];
@@ -26,7 +30,10 @@ interface Planned {
   write(target: Uint8Array): Generator<void, void>;
 }
 
-/** Writes the inputs into memory that the worker reads, and padding where rows are shorter than the longest. */
+/**
+ * Writes the inputs into memory that the worker reads, and padding where rows are shorter than the longest. Throws `unsupported` for
+ * requests that would be padded to more than `paddedBytesMax`.
+ */
 export function layOutShapedInputs(
   requests: readonly BatchPart[],
   shaping: BatchShaping,
@@ -45,6 +52,7 @@ export function layOutShapedInputs(
     planned.push({ index, shape, bytes: data.byteLength, write: (target) => copySlices([{ source: data, target }]) });
   }
   const regionBytes = planned.reduce((sum, { bytes }) => sum + alignedToCacheLine(bytes), 0);
+  if (requests.length > 1 && regionBytes > paddedBytesMax) throw tooMuchPadding(regionBytes);
   const region = lend(regionBytes);
   const writes: Generator<void, void>[] = [];
   let offset = 0;
@@ -58,6 +66,10 @@ export function layOutShapedInputs(
   if (regionBytes > copySliceBytesMax) return { region, inputs, slices };
   finish(slices);
   return { region, inputs, slices: undefined };
+}
+
+function tooMuchPadding(bytes: number): InferenceError {
+  return new InferenceError('unsupported', `padded to each other, the inputs of a batch would have ${bytes} bytes`);
 }
 
 function* oneAfterOther(works: readonly Generator<void, void>[]): Generator<void, void> {

@@ -1,13 +1,17 @@
 import { copyOf, encodeBytesElements, neverCancelled } from '@millrace/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { showState } from '../../catalogue/testing/show-state.ts';
 import type { RunSharing } from '../../model/run-sharing.ts';
+import { systemClock } from '../clock.ts';
+import type { InferAnswer } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
+import { SlicedWork } from '../sliced-work/sliced-work.ts';
 import { servedModel } from '../testing/models.ts';
 import { PlaneHarness } from '../testing/plane-harness.ts';
 import { inferRequest } from '../testing/requests.ts';
 import type { ScriptedLink } from '../testing/scripted-lane.ts';
-import { splitPartsAtOnceMax, splitPartsMax } from './split-runner.ts';
+import { ValidInferRequest } from '../valid-request.ts';
+import { SplitRunner, splitAnswerBytesMax, splitPartsAtOnceMax, splitPartsMax } from './split-runner.ts';
 
 const guessed: RunSharing = {
   sharesRuns: true,
@@ -236,6 +240,51 @@ test('a request with very many texts is split, run and joined in slices', async 
   await answerAll(harness, link);
   expect(sent.answer?.outputs[0]?.shape).toEqual([rows, columns]);
   expect(Buffer.compare(sent.answer?.outputs[0]?.data ?? new Uint8Array(), data)).toBe(0);
+});
+
+describe('an answer that is longer than that of one run may be', () => {
+  const rowsOfPart = 8;
+  const tooLong = { code: 'unsupported', message: expect.stringMatching(/send fewer rows in a request/) };
+
+  /** Answers each part with this output for each of its rows. */
+  function answersWith(datatype: 'UINT8' | 'BYTES', row: Uint8Array, answerBytesMax?: number) {
+    const model = servedModel(
+      [{ name: 'x', datatype: 'INT32', shape: [-1, 1] }],
+      [{ name: 'y', datatype, shape: [-1, -1] }],
+      { sharing: guessed },
+    );
+    const released: number[] = [];
+    const enqueue = async ({ rows }: ValidInferRequest): Promise<InferAnswer> => {
+      const data = new Uint8Array(row.length * rows);
+      for (let at = 0; at < rows; at++) data.set(row, at * row.length);
+      const columns = datatype === 'BYTES' ? 1 : row.length;
+      const outputs = [{ name: 'y', datatype, shape: [rows, columns], data }];
+      return { model: 'm', version: '1', id: '', outputs, release: () => void released.push(rows) };
+    };
+    const runner = new SplitRunner(enqueue, new SlicedWork(systemClock), answerBytesMax);
+    const run = (rows: number): Promise<InferAnswer> => {
+      const data = new Uint8Array(4 * rows);
+      const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [rows, 1], data }];
+      return runner.run(ValidInferRequest.from(inferRequest({ inputs }), model), neverCancelled);
+    };
+    return { run, released };
+  }
+
+  test('is refused before there is memory for it', async () => {
+    const { run, released } = answersWith('UINT8', new Uint8Array(2 ** 20));
+    // More than any array may have.
+    await expect(run(2 ** 14)).rejects.toMatchObject(tooLong);
+    await expect(run(splitAnswerBytesMax / 2 ** 20 + 1)).rejects.toMatchObject(tooLong);
+    expect(released.length).toBeGreaterThan(0);
+    expect(new Set(released)).toEqual(new Set([16, rowsOfPart]));
+  });
+
+  test('is refused as soon as its texts are too many', async () => {
+    const text = encodeBytesElements(['eight ch']);
+    const { run } = answersWith('BYTES', text, 4 * rowsOfPart * text.length);
+    expect((await run(4 * rowsOfPart)).outputs[0]?.data.length).toBe(4 * rowsOfPart * text.length);
+    await expect(run(4 * rowsOfPart + 1)).rejects.toMatchObject(tooLong);
+  });
 });
 
 test('large outputs of parts are joined in slices, and a caller that cancels meanwhile is rejected', async () => {

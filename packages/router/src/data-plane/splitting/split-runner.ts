@@ -2,7 +2,7 @@
  * Runs requests with more rows than a batch may have: in parts, each an ordinary request to the model's queue, whose
  * outputs are joined in the order of the rows. Only for models that share runs, so that rows are independent.
  */
-import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
+import { Cancellation, type CancelSignal, frameBytesMaxDefault, InferenceError, type Tensor } from '@millrace/protocol';
 import { isLongTexts } from '../bytes-check.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
 import { type Copy, copySlices, finish } from '../sliced-work/copy-slices.ts';
@@ -14,21 +14,25 @@ import { JoinedOutput, type RowSlicer, rowSlicerSlices } from './row-slices.ts';
 export const splitPartsMax = 1024;
 /** The most parts of one request that wait or run at once: enough for several workers, without flooding the queue. */
 export const splitPartsAtOnceMax = 16;
+/** The most bytes of the outputs of all parts: as of a request that is not split, whose answer is a message of its worker. */
+export const splitAnswerBytesMax: number = frameBytesMaxDefault;
 
 type Enqueue = (request: ValidInferRequest, signal: CancelSignal) => Promise<InferAnswer>;
 
 export class SplitRunner implements Runner {
   readonly #enqueue: Enqueue;
   readonly #sliced: SlicedWork;
+  readonly #answerBytesMax: number;
 
-  constructor(enqueue: Enqueue, sliced: SlicedWork) {
+  constructor(enqueue: Enqueue, sliced: SlicedWork, answerBytesMax = splitAnswerBytesMax) {
     this.#enqueue = enqueue;
     this.#sliced = sliced;
+    this.#answerBytesMax = answerBytesMax;
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
-      const split = new SplitRequest(request, this.#enqueue, this.#sliced);
+      const split = new SplitRequest(request, this.#enqueue, this.#sliced, this.#answerBytesMax);
       const stopListening = signal.onCancel((reason) => split.cancel(reason));
       split.start((outcome) => {
         stopListening();
@@ -43,12 +47,15 @@ class SplitRequest {
   readonly #request: ValidInferRequest;
   readonly #enqueue: Enqueue;
   readonly #sliced: SlicedWork;
+  readonly #answerBytesMax: number;
   readonly #partRows: number;
   /** One for each input, once it is started. */
   #slicers: readonly (RowSlicer | undefined)[] = [];
   readonly #cancellation = new Cancellation();
   /** Of the wanted outputs, in their order; empty until the first part is answered. */
   #outputs: readonly JoinedOutput[] = [];
+  /** Of the outputs: all rows where these have equal sizes, and the texts of the parts that were answered. */
+  #answerBytes = 0;
   /** First rows of the parts still to be submitted, the last part first. */
   readonly #waiting: number[] = [];
   #atOnceMax: number;
@@ -56,8 +63,9 @@ class SplitRequest {
   #failure: InferenceError | undefined;
   #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
 
-  constructor(request: ValidInferRequest, enqueue: Enqueue, sliced: SlicedWork) {
+  constructor(request: ValidInferRequest, enqueue: Enqueue, sliced: SlicedWork, answerBytesMax: number) {
     const { rows, model } = request;
+    this.#answerBytesMax = answerBytesMax;
     this.#request = request;
     this.#enqueue = enqueue;
     this.#sliced = sliced;
@@ -114,7 +122,7 @@ class SplitRequest {
     try {
       if (this.#failure === undefined) copies = this.#copiesOf(answer.outputs, firstRow, rows);
     } catch (error) {
-      this.#fail(error as InferenceError);
+      this.#fail(error instanceof InferenceError ? error : noMemory(this.#answerBytes, error));
     }
     this.#copy(copies, () => {
       answer.release();
@@ -136,7 +144,13 @@ class SplitRequest {
 
   #copiesOf(outputs: readonly Tensor[], firstRow: number, rows: number): readonly Copy[] {
     const { rows: allRows, model } = this.#request;
-    if (this.#outputs.length === 0) {
+    const isFirst = this.#outputs.length === 0;
+    for (const { datatype, data } of outputs) {
+      if (datatype === 'BYTES') this.#answerBytes += data.length;
+      else if (isFirst) this.#answerBytes += (data.length / rows) * allRows;
+    }
+    if (this.#answerBytes > this.#answerBytesMax) throw tooLong(this.#answerBytes, this.#answerBytesMax);
+    if (isFirst) {
       this.#outputs = outputs.map((output) => new JoinedOutput(output, rows, allRows, model.view.name));
     }
     return outputs.map((output, index) => (this.#outputs[index] as JoinedOutput).add(output, firstRow, rows));
@@ -175,4 +189,17 @@ class SplitRequest {
     // The outputs have their own memory.
     return { model: name, version, id, outputs, release: () => {} };
   }
+}
+
+/** As the worker says it of a request that is not split. */
+function tooLong(bytes: number, bytesMax: number): InferenceError {
+  return new InferenceError(
+    'unsupported',
+    `the answer has ${bytes} bytes or more, and the longest has ${bytesMax}; send fewer rows in a request`,
+  );
+}
+
+function noMemory(bytes: number, cause: unknown): InferenceError {
+  const message = `there is no memory for an answer of ${bytes} bytes; send fewer rows in a request`;
+  return new InferenceError('inference-failed', message, { cause });
 }

@@ -14,7 +14,6 @@ import {
   type LoadSpec,
   MalformedFrame,
   type Region,
-  releaseOffsetsMax,
   type ToWorker,
   takeCommonVersion,
   VersionMismatch,
@@ -26,6 +25,7 @@ import type { MappingPool } from '@millrace/shared-memory';
 import type { ChannelListener, WorkerChannel, WorkerSource } from '../worker-source.ts';
 import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
+import { OutputReleases } from './output-releases.ts';
 import { WorkerMemory } from './worker-memory.ts';
 
 export type LocalLinkOptions = Pick<
@@ -48,10 +48,15 @@ export class LocalLink implements WorkerLink, ChannelListener {
   readonly #reader: DispatchFrameReader;
   readonly #batches = new BatchesInFlight();
   readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
-  #outputsReleased: number[] = [];
+  readonly #releases = new OutputReleases(
+    () => !this.#batches.isEmpty,
+    () => {
+      this.#appendReleases();
+      this.#flush();
+    },
+  );
   /** A flush is scheduled: at first with the worker's hello, later at the end of the turn. */
   #isFlushScheduled: boolean = true;
-  #isReleaseScheduled: boolean = false;
   #hasGreeted: boolean = false;
   #identity: WorkerIdentity | undefined;
   #isStopping: boolean = false;
@@ -76,7 +81,7 @@ export class LocalLink implements WorkerLink, ChannelListener {
     this.#memory = new WorkerMemory(
       memories,
       options.sharedMemoryBytesMax,
-      (offset) => this.#releaseOutput(offset),
+      (offset) => this.#releases.add(offset),
       this.#onUnavailable,
       options.isMemoryPoisoned,
     );
@@ -223,28 +228,8 @@ export class LocalLink implements WorkerLink, ChannelListener {
     if (this.#channel.write(bytes)) this.#writer.recycle(bytes);
   }
 
-  /**
-   * A worker needs the memory of its old outputs only for new ones, so an idle worker is not woken for it: the releases
-   * are sent ahead of the next message. A busy worker gets them at the end of this round of events.
-   */
-  #releaseOutput(offset: number): void {
-    this.#outputsReleased.push(offset);
-    if (this.#isReleaseScheduled || this.#batches.isEmpty) return;
-    this.#isReleaseScheduled = true;
-    setImmediate(() => {
-      this.#isReleaseScheduled = false;
-      this.#appendReleases();
-      this.#flush();
-    });
-  }
-
   #appendReleases(): void {
-    if (this.#outputsReleased.length === 0) return;
-    const released = this.#outputsReleased;
-    this.#outputsReleased = [];
-    for (let at = 0; at < released.length; at += releaseOffsetsMax) {
-      this.#writer.append({ kind: 'release', offsets: released.slice(at, at + releaseOffsetsMax) });
-    }
+    for (const offsets of this.#releases.take()) this.#writer.append({ kind: 'release', offsets });
   }
 
   onData(chunk: Uint8Array): void {
@@ -320,6 +305,7 @@ export class LocalLink implements WorkerLink, ChannelListener {
 
   onEnd(reason: string, end?: WorkerEnd): void {
     this.#isGone = true;
+    this.#releases.close();
     this.#batches.clear();
     this.#memory.close();
     const why = this.#verdict ?? this.#killedFor;

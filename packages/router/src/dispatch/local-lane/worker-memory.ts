@@ -1,9 +1,15 @@
 import assert from 'node:assert';
 import { HeapRegion, type Region } from '@millrace/protocol';
-import { Arena, heapBytes, inFrameBytesMax, type Mapping, type MappingPool } from '@millrace/shared-memory';
+import {
+  Arena,
+  heapBytes,
+  inFrameBytesMax,
+  type Mapping,
+  type MappingPool,
+  sharedPageBytes,
+} from '@millrace/shared-memory';
 import { InputBlocks, JoinedInputs } from './input-blocks.ts';
 
-const pageBytes = 4096;
 /** The part of the memory for inputs that requests may hold while they arrive and wait; one of them a part of that. */
 const arrivingShare = 1 / 2;
 const arrivingShareOfOne = 1 / 8;
@@ -35,6 +41,8 @@ export class WorkerMemory {
     isPoisoned = false,
   ) {
     this.#pool = pool;
+    // Pages go back to the system by each half for itself.
+    const pageBytes = sharedPageBytes();
     const half = Math.floor(bytesMax / 2 / pageBytes) * pageBytes;
     this.#mapping = half === 0 ? undefined : pool.take(2 * half, onUnavailable);
     this.bytes = this.#mapping === undefined ? 0 : half;

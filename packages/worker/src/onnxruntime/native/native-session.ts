@@ -9,7 +9,7 @@ import {
 } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../../engine.ts';
 import { type Expected, ExpectedOutputs, isRefusedShape } from '../expected-outputs.ts';
-import { mustFillShape, mustFindTensor } from '../onnx-tensor.ts';
+import { mustBeExact, mustFillShape, mustFindTensor } from '../onnx-tensor.ts';
 import { KeptInput, keptInputBytesMax } from './kept-input.ts';
 import { elementNumberOf, type NativeGraph } from './native-graph.ts';
 import { RunArguments } from './run-arguments.ts';
@@ -132,7 +132,8 @@ export class NativeSession implements Session {
     const shapes = returned.map(({ shape }) => shape);
     if (expected !== undefined) this.#expected.learn(outputs, expected.shapes, shapes);
     const sizes = shapes.map((shape, part) => {
-      const { datatype } = this.#spec.outputs[outputs[part] as number] as TensorSpec;
+      const { name, datatype } = this.#spec.outputs[outputs[part] as number] as TensorSpec;
+      mustBeExact(name, shape);
       return elementCount(shape) * (datatypes[datatype].bytes ?? 0);
     });
     const parts = memory.layOut(sizes);
