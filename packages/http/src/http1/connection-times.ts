@@ -115,7 +115,7 @@ export class Http1Times extends WheelEntry {
       }
     } else if (connection.isBodyAwaited) {
       if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request arrived too slowly');
-    } else if (connection.exchange === undefined) {
+    } else if (connection.exchange === undefined && !connection.isNextAwaited) {
       if (this.#quietMs >= 0 && nowMs - this.#quietMs >= drainQuietMs) {
         connection.endIdle();
         return;

@@ -3,7 +3,7 @@ import { drainQuietMs } from '../wire/connection-check.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import type { Connection } from '../wire/transport.ts';
 import type { OnUpgrade, ProtocolUpgrade, UpgradedTransport } from '../wire/upgrade.ts';
-import type { WireExchange } from '../wire/wire-exchange.ts';
+import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
 import { answerPath, converseHttp1, echo, get, post, receiveShared } from './testing/conversation.ts';
 
 describe('answers', () => {
@@ -419,6 +419,35 @@ describe('endings', () => {
     expect(busy.said()).toContain('connection: close');
     expect(busy.transport.isEnded).toBe(true);
     expect(waiting).toHaveLength(1);
+  });
+
+  test('drain waits for a pipelined request that waits for a turn of the event loop', async () => {
+    const { connection, host, receive, said, transport } = converseHttp1(answerPath);
+    host.requestsPerTurn = 2;
+    receive(get('/1') + get('/2') + get('/3'));
+    connection.drain();
+    host.pass(2 * drainQuietMs);
+    expect(transport.isEnded).toBe(false);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(said()).toMatch(/\/1.*\/2.*connection: close.*\/3$/s);
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('drain waits for a pipelined request that waits for the client to read the answers before it', () => {
+    const large: WireHandler = (exchange) => {
+      const body = exchange.path === '/1' ? Buffer.alloc(65_536, '.') : Buffer.from(exchange.path);
+      exchange.answer(200, [], body, undefined, undefined);
+    };
+    const { connection, host, receive, said, transport } = converseHttp1(large, { outputBytesMax: 65_536 });
+    transport.isStuck = true;
+    receive(get('/1') + get('/2'));
+    connection.drain();
+    host.pass(2 * drainQuietMs);
+    expect(transport.isEnded).toBe(false);
+    transport.unstick();
+    connection.onWritable();
+    expect(said()).toMatch(/connection: close.*\/2$/s);
+    expect(transport.isEnded).toBe(true);
   });
 
   test('memory that waits for the kernel is released when it was written, or with the connection', () => {

@@ -82,6 +82,11 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     return this.#output.unsentBytes < this.host.limits.outputBytesMax;
   }
 
+  /** Requests that came behind the last answer wait for a turn, or for room. */
+  get isNextAwaited(): boolean {
+    return this.#isTurnAwaited || this.#isRoomAwaited;
+  }
+
   /** The request in progress. */
   get exchange(): Http1Exchange | undefined {
     return this.#exchange;
@@ -265,7 +270,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   #next(): void {
     this.#exchange = undefined;
-    if (this.#isClosing || this.#isDraining) {
+    // The answer before a request that waited for room said that the connection goes on.
+    if (this.#isClosing || (this.#isDraining && !this.#isRoomAwaited)) {
       this.#end();
       return;
     }
