@@ -42,9 +42,14 @@ export class AnswerEncoder {
     return encoded;
   }
 
-  encodeInSlices(answer: InferAnswer, form: AnswerForm, caller: string, signal: CancelSignal): Promise<EncodedAnswer> {
+  /** `grow` is called with the bytes of the JSON as they are written, and may throw. */
+  encodeInSlices(
+    answer: InferAnswer,
+    form: AnswerForm,
+    { caller, signal, grow }: { caller: string; signal: CancelSignal; grow: (bytes: number) => void },
+  ): Promise<EncodedAnswer> {
     const writer = new JsonWriter(slicedWriterBytes);
-    return this.#slices.run(encodeAnswerInSlices(answer, this.#optionsOf(answer, form), writer), caller, signal);
+    return this.#slices.run(encodeAnswerInSlices(answer, this.#optionsOf(answer, form), writer, grow), caller, signal);
   }
 
   /** The answer compressed. */

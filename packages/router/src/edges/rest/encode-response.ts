@@ -60,11 +60,15 @@ export function encodeAnswer(answer: InferAnswer, options: EncodeOptions, writer
   }
 }
 
-/** The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. */
+/**
+ * The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. `grow` is called with the bytes of
+ * each piece, and may throw.
+ */
 export function* encodeAnswerInSlices(
   answer: InferAnswer,
   options: EncodeOptions,
   writer: JsonWriter,
+  grow: (bytes: number) => void,
 ): SliceGenerator<EncodedAnswer> {
   const { form, view, limits } = options;
   const binary: Uint8Array[] = [];
@@ -77,7 +81,9 @@ export function* encodeAnswerInSlices(
     writeHead(writer, tensor, isBinary, binary);
     if (!isBinary) {
       for (const _ of writeTensorSteps(writer, tensor)) {
-        json.push(writer.takePart());
+        const part = writer.takePart();
+        grow(part.byteLength);
+        json.push(part);
         yield;
       }
     }
