@@ -1,6 +1,6 @@
 /** The keys and values of earlier tokens, as inputs and outputs of a decoder: `past_key_values.3.key`, `present.3.key`. */
 import type { Datatype } from '@millrace/protocol';
-import type { JsonFields } from './model-file-error.ts';
+import { type JsonFields, ModelFileError } from './model-file-error.ts';
 
 export interface DecoderCache {
   /** By number, from 0. Each tensor is [batch, heads, tokens, headSize]. */
@@ -31,11 +31,17 @@ export function isCacheInput(name: string): boolean {
   return pastPattern.test(name);
 }
 
-/** Undefined: the graph has no cache. */
+/** The file that has the sizes which a graph leaves open, and what is in it; nothing where there is no such file. */
+export interface SizesFile {
+  readonly file: string;
+  readonly fields: JsonFields;
+}
+
+/** Undefined: the graph has no cache. Throws a `ModelFileError` where neither the graph nor the file has the sizes of the cache. */
 export function readDecoderCache(
   inputs: readonly CacheTensor[],
   outputs: readonly CacheTensor[],
-  config: JsonFields,
+  { file, fields }: SizesFile,
   refuse: (reason: string) => never,
 ): DecoderCache | undefined {
   const past = partsOf(inputs, pastPattern, refuse);
@@ -54,8 +60,8 @@ export function readDecoderCache(
   const tensors = [...past.values()];
   return {
     layers,
-    heads: sizeOf(tensors, 1, headsOf(config), 'number of heads', refuse),
-    headSize: sizeOf(tensors, 3, headSizeOf(config), 'head size', refuse),
+    heads: sizeOf(tensors, 1, headsOf(fields), 'number of heads', refuse) ?? missing(file, 'number of heads'),
+    headSize: sizeOf(tensors, 3, headSizeOf(fields), 'head size', refuse) ?? missing(file, 'head size'),
     datatype: datatypeOf([...tensors, ...present.values()], refuse),
   };
 }
@@ -81,14 +87,14 @@ function partsOf(
   return parts;
 }
 
-/** One size for all layers, from the graph, or from config.json where the graph leaves it free. */
+/** One size for all layers, from the graph, or from a file where the graph leaves it free. */
 function sizeOf(
   tensors: readonly CacheTensor[],
   axis: number,
   configured: number | undefined,
   what: string,
   refuse: (reason: string) => never,
-): number {
+): number | undefined {
   const sizes = new Set<number>();
   for (const { name, shape } of tensors) {
     if (shape !== undefined && shape.length !== 4) {
@@ -99,7 +105,15 @@ function sizeOf(
   }
   if (sizes.size > 1) refuse(`the ${what} of the cache differs between its tensors (${[...sizes].join(', ')})`);
   const [stated = configured] = sizes;
-  return stated ?? refuse(`neither the cache inputs nor config.json has the ${what} of the cache`);
+  return stated;
+}
+
+/** The graph is a decoder for sure, so it is not served as a plain graph in silence. */
+function missing(file: string, what: string): never {
+  throw new ModelFileError(
+    file,
+    `is missing or does not have the ${what} of the cache, which the graph leaves open; use the file that belongs to the model`,
+  );
 }
 
 function datatypeOf(tensors: readonly CacheTensor[], refuse: (reason: string) => never): 'FP32' | 'FP16' {

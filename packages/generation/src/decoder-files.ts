@@ -4,6 +4,7 @@ export const decoderFileNames = [
   'tokenizer_config.json',
   'generation_config.json',
   'config.json',
+  'genai_config.json',
 ] as const;
 
 export type DecoderFileName = (typeof decoderFileNames)[number];

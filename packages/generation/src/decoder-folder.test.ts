@@ -148,8 +148,71 @@ test('config.json has what the graph leaves free', () => {
   });
   const nested = { ...plainFiles, 'config.json': JSON.stringify({ text_config: { ...config, head_dim: 96 } }) };
   expect(described({ inputs, outputs: free }, nested)).toMatchObject({ cache: { heads: 2, headSize: 96 } });
-  expect(reasonOf({ inputs, outputs: free })).toBe(
-    'neither the cache inputs nor config.json has the number of heads of the cache',
+});
+
+test('a decoder whose sizes no file has is refused by the name of the file, and is no plain graph', () => {
+  const reasonWith =
+    (form: CacheForm, files: DecoderFiles = plainFiles) =>
+    () =>
+      reasonOf(cached(form), files);
+  expect(reasonWith({ heads: 'heads' })).toThrow(
+    'config.json: is missing or does not have the number of heads of the cache, which the graph leaves open',
+  );
+  expect(reasonWith({ size: 'size' })).toThrow('config.json: is missing or does not have the head size of the cache');
+  const { inputs, outputs } = cached();
+  const free = [tensor('logits', 'FP32', 'batch', 'sequence', 'vocabulary'), ...outputs.slice(1)];
+  expect(() => reasonOf({ inputs, outputs: free })).toThrow('config.json: is missing or does not have the vocabulary');
+  expect(reasonOf({ inputs: [ids, mask], outputs: [...free] }, { ...plainFiles, 'generation_config.json': '{}' })).toBe(
+    'neither the output logits nor config.json has the vocabulary size',
+  );
+  expect(reasonWith({ size: 'size' }, { ...plainFiles, 'genai_config.json': '{}' })).toThrow(
+    'genai_config.json: is missing or does not have the head size of the cache',
+  );
+});
+
+const genai = {
+  model: {
+    bos_token_id: 0,
+    context_length: 4096,
+    decoder: { head_size: 96, hidden_size: 512, num_attention_heads: 8, num_key_value_heads: 2 },
+    eos_token_id: [3, 4],
+    pad_token_id: 4,
+    vocab_size: 2048,
+  },
+  search: { do_sample: true, max_length: 4096, temperature: 0.6, top_k: 50, top_p: 0.9, repetition_penalty: 1.1 },
+};
+
+test('genai_config.json stands for config.json and generation_config.json', () => {
+  const graph = cached({ size: 'kv_cache_dim' });
+  const files = { ...plainFiles, 'genai_config.json': JSON.stringify(genai) };
+  expect(described(graph, files)).toMatchObject({
+    cache: { heads: 6, headSize: 96 },
+    contextTokensMax: 4096,
+    defaults: {
+      ...{ temperature: 0.6, topK: 50, topP: 0.9, repetitionPenalty: 1.1, maxTokens: undefined },
+      ...{ eosTokenIds: [3, 4], bosTokenId: 0, padTokenId: 4 },
+    },
+  });
+  const greedy = { ...genai, search: { ...genai.search, do_sample: false } };
+  expect(described(graph, { ...plainFiles, 'genai_config.json': JSON.stringify(greedy) }).defaults.temperature).toBe(0);
+  const own = { 'config.json': '{"head_dim": 64}', 'generation_config.json': '{"eos_token_id": 5}' };
+  expect(described(graph, { ...files, ...own })).toMatchObject({
+    cache: { headSize: 64 },
+    contextTokensMax: undefined,
+    defaults: { eosTokenIds: [5], temperature: 1 },
+  });
+  // It says that the graph generates text.
+  const withoutCache = { inputs: [ids, mask], outputs: [logits] };
+  expect(described(withoutCache, files).cache).toBeUndefined();
+});
+
+test('a value in genai_config.json that is wrong is reported with its file', () => {
+  const thrown = (changed: object) => () =>
+    reasonOf(cached(), { ...plainFiles, 'genai_config.json': JSON.stringify(changed) });
+  expect(thrown({ ...genai, search: { temperature: 'hot' } })).toThrow('genai_config.json: temperature is');
+  expect(thrown({ model: { ...genai.model, eos_token_id: 5000 } })).toThrow('genai_config.json: eos_token_id is 5000');
+  expect(() => reasonOf(cached(), { ...plainFiles, 'genai_config.json': '[' })).toThrow(
+    'genai_config.json: is not JSON',
   );
 });
 

@@ -6,6 +6,7 @@ import type { Datatype } from '@millrace/protocol';
 import { type DecoderCache, isCacheInput, readDecoderCache } from './decoder-cache.ts';
 import type { DecoderFiles } from './decoder-files.ts';
 import { type FixedSizes, readFixedSizes } from './fixed-sizes.ts';
+import { genaiConfigFile, readGenaiConfig } from './genai-config.ts';
 import { type GenerationDefaults, readGenerationConfig } from './generation-config.ts';
 import { isJsonFields, type JsonFields, ModelFileError, parseJsonFile } from './model-file-error.ts';
 
@@ -115,16 +116,22 @@ function described(
   if (files['tokenizer.json'] === undefined) refuse('tokenizer.json is missing');
   // A graph that is no decoder does not need the other files, so what is wrong in them does not matter.
   refuseOtherGraphs(inputs, outputs, refuse);
+  const genai =
+    files[genaiConfigFile] === undefined ? undefined : readGenaiConfig(parsedOrEmpty(files, genaiConfigFile));
+  const generationFile =
+    files['generation_config.json'] === undefined && genai ? genaiConfigFile : 'generation_config.json';
+  const configFile = files['config.json'] === undefined && genai ? genaiConfigFile : 'config.json';
   const generation =
-    files['generation_config.json'] === undefined ? undefined : parsedOrEmpty(files, 'generation_config.json');
+    files['generation_config.json'] === undefined ? genai?.generation : parsedOrEmpty(files, 'generation_config.json');
   const hasCache = inputs.some(({ name }) => isCacheInput(name));
   const mayClassify = !hasCache && generation === undefined && !isDeclared && rankOf(outputs, 'logits') !== 3;
-  const config = mayClassify ? takeParsed(files, 'config.json') : parsedOrEmpty(files, 'config.json');
+  const ownConfig = mayClassify ? takeParsed(files, 'config.json') : parsedOrEmpty(files, 'config.json');
+  const config = configFile === genaiConfigFile ? (genai?.config ?? {}) : ownConfig;
   const tokenizerConfig = parsedOrEmpty(files, 'tokenizer_config.json');
   const textConfig = isJsonFields(config.text_config) ? { ...config, ...config.text_config } : config;
   const plain = (purpose: Purpose): DecoderInput | undefined => plainInput(inputs, purpose, refuse);
   const inputIds = plain('inputIds') ?? refuse('there is no input input_ids');
-  const cache = readDecoderCache(inputs, outputs, textConfig, refuse);
+  const cache = readDecoderCache(inputs, outputs, { file: configFile, fields: textConfig }, refuse);
   if (cache === undefined && generation === undefined && !isDeclared && !isCausal(textConfig)) {
     refuse(
       'it has no cache, no generation_config.json, and config.json does not say that it generates text (…ForCausalLM); if it does, set backend: "generator" in config.pbtxt',
@@ -132,13 +139,13 @@ function described(
   }
   const { vocabulary, ...logits } = readLogits(outputs, refuse);
   const vocabularySize =
-    vocabulary ??
-    takeSize(textConfig, 'vocab_size') ??
-    refuse('neither the output logits nor config.json has the vocabulary size');
-  const defaults = withNamedTokens(readGenerationConfig(generation ?? {}, textConfig), tokenizerConfig, takeTokenId);
+    vocabulary ?? takeSize(textConfig, 'vocab_size') ?? missingVocabulary(configFile, cache !== undefined, refuse);
+  const sources = { generation: generationFile, config: configFile };
+  const ofFiles = readGenerationConfig(generation ?? {}, textConfig, sources);
+  const defaults = withNamedTokens(ofFiles, tokenizerConfig, takeTokenId);
   checkEndTokens(defaults, vocabularySize, [
-    ['generation_config.json', generation ?? {}],
-    ['config.json', textConfig],
+    [generationFile, generation ?? {}],
+    [configFile, textConfig],
   ]);
   const named = (...purposes: readonly Purpose[]): readonly GraphTensor[] =>
     inputs.filter(({ name }) => purposes.some((purpose) => isNamed(name, purpose)));
@@ -166,6 +173,15 @@ function described(
 }
 
 type Refuse = (reason: string) => never;
+
+/** A graph with a cache is a decoder for sure, so it is not served as a plain graph in silence. */
+function missingVocabulary(file: string, hasCache: boolean, refuse: Refuse): never {
+  if (!hasCache) return refuse(`neither the output logits nor ${file} has the vocabulary size`);
+  throw new ModelFileError(
+    file,
+    'is missing or does not have the vocabulary size (vocab_size), which the graph leaves open; use the file that belongs to the model',
+  );
+}
 
 /** Refuses by the names of inputs and outputs alone. */
 function refuseOtherGraphs(inputs: readonly GraphTensor[], outputs: readonly GraphTensor[], refuse: Refuse): void {

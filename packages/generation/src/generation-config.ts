@@ -18,17 +18,28 @@ export interface GenerationDefaults {
   readonly padTokenId: number | undefined;
 }
 
-const file = 'generation_config.json';
+/** The names of the files, for messages. */
+export interface GenerationSources {
+  readonly generation: string;
+  readonly config: string;
+}
+
+const usualSources: GenerationSources = { generation: 'generation_config.json', config: 'config.json' };
 const tokenIdMax = 2 ** 31 - 1;
 
 /**
  * @param config config.json, which names the tokens where generation_config.json does not
  */
-export function readGenerationConfig(generation: JsonFields, config: JsonFields = {}): GenerationDefaults {
+export function readGenerationConfig(
+  generation: JsonFields,
+  config: JsonFields = {},
+  sources: GenerationSources = usualSources,
+): GenerationDefaults {
+  const file = sources.generation;
   const number = (name: keyof typeof numberRanges, absent: number): number =>
     checked(file, generation, name, numberRanges[name]) ?? absent;
   const tokenIds = (name: string): readonly number[] =>
-    readTokenIds(file, generation, name) ?? readTokenIds('config.json', config, name) ?? [];
+    readTokenIds(file, generation, name) ?? readTokenIds(sources.config, config, name) ?? [];
   // Old exports write -1 where there is no such token.
   const optionalTokenId = (name: string): number | undefined =>
     (generation[name] ?? config[name]) === -1 ? undefined : tokenIds(name)[0];

@@ -34,6 +34,18 @@ test('special tokens in a text are those tokens, and have no text', () => {
   expect(storyteller.takeToken(999_999)).toBeUndefined();
 });
 
+test('between the ids of tokens there may be some that no token has', () => {
+  const spelled = JSON.parse(storytellerJson()) as { added_tokens: object[] };
+  const added = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: false };
+  spelled.added_tokens.push({ ...added, id: 2100, content: '<tool>' });
+  const sparse = new TextTokenizer(JSON.stringify(spelled));
+  expect(sparse.vocabularySize).toBe(2101);
+  expect(sparse.trainedVocabularySize).toBe(2048);
+  expect(sparse.encode('<tool>', false)).toEqual([2100]);
+  expect(sparse.decode([2100, 2050])).toBe('<tool>');
+  expect(sparse.takeToken(2050)).toBeUndefined();
+});
+
 test('the empty text has no tokens, and no tokens are the empty text', () => {
   expect(storyteller.encode('', false)).toEqual([]);
   expect(storyteller.decode([])).toBe('');

@@ -35,7 +35,9 @@ export class TextTokenizer implements TokenTexts {
     this.#specialIds = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     let highestId = -1;
     let longest = 1;
-    for (const [token, id] of this.#library.get_vocab()) {
+    for (const [token, id] of this.#library.get_vocab() as ReadonlyMap<string | undefined, number>) {
+      // Ids that no token has lie between others.
+      if (token === undefined) continue;
       highestId = Math.max(highestId, id);
       longest = Math.max(longest, token.length);
     }

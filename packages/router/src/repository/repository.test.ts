@@ -305,6 +305,10 @@ describe('the model file', () => {
 
   test.each([
     ['net.onnx', /does not exist; its folder holds net\.onnx: set default_model_filename/],
+    [
+      'onnx/model.onnx',
+      /does not exist; its folder holds onnx: move onnx\/model\.onnx here, with the files of its weights/,
+    ],
     ['model.pt', /does not exist; its folder holds model\.pt: only ONNX models are served yet/],
   ])('that is missing while %s is there gets advice', async (file, message) => {
     await repository.write(`m/1/${file}`, model);

@@ -24,11 +24,12 @@ beforeAll(async () => {
 
 afterAll(() => session.release());
 
-function loopWith(config: Partial<DecodeConfig> = {}): DecodeLoop {
+function loopWith(config: Partial<DecodeConfig> = {}, isolatesFailures?: boolean): DecodeLoop {
   const { tensors } = decoder;
   return new DecodeLoop({
     session,
     tensors,
+    ...(isolatesFailures === undefined ? {} : { isolatesFailures }),
     config: resolveDecodeConfig({ tokenBytes: tokenBytesOf(tensors), ...config }),
   });
 }
@@ -140,4 +141,38 @@ test('a run that fails ends its sequences with the reason', async () => {
   await expect(generated(loop, outOfVocabulary)).rejects.toMatchObject({ code: 'inference-failed' });
   expect(loop.counts).toMatchObject({ running: 0, waiting: 0 });
   expect((await generated(loop, prompts[0] as readonly number[])).tokens.length).toBeGreaterThan(0);
+});
+
+test.each([
+  ['a token that the graph does not take', () => 1_000_000],
+  [
+    'logits that no token can be chosen from',
+    () => {
+      throw new RangeError('no logit is a number');
+    },
+  ],
+])('a text that fails by %s does not end those beside it', async (_, failingChoice) => {
+  const alone: Generated[] = [];
+  for (const prompt of prompts) alone.push(await generated(loopWith(), prompt));
+  const loop = loopWith();
+  const failing = new Promise((_resolve, reject) => {
+    let steps = 0;
+    loop.begin(prompts[0] as readonly number[], {
+      // By then all have read their prompts and share runs.
+      onLogits: (row) => (++steps < 10 ? indexOfGreatest(row) : failingChoice()),
+      onFailed: reject,
+    });
+  });
+  const others = Promise.all(prompts.map((prompt) => generated(loop, prompt)));
+  await expect(failing).rejects.toMatchObject({ code: 'inference-failed' });
+  expect(await others).toEqual(alone);
+  expect(loop.counts).toMatchObject({ running: 0, waiting: 0, cacheBytes: 0 });
+});
+
+test('a probe sees that a run of several texts fails', async () => {
+  const loop = loopWith({}, false);
+  const prompt = prompts[0] as readonly number[];
+  const other = generated(loop, prompt);
+  loop.begin(prompt, { onLogits: () => 1_000_000, onFailed() {} });
+  await expect(other).rejects.toMatchObject({ code: 'inference-failed' });
 });

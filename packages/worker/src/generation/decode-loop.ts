@@ -5,6 +5,7 @@ import {
   type DecodeCounts,
   DecodeScheduler,
   type SequenceId,
+  type TokenStep,
 } from '@millrace/generation';
 import { InferenceError } from '@millrace/protocol';
 import type { InferenceSession } from '../onnxruntime/onnxruntime.ts';
@@ -40,6 +41,8 @@ export interface DecodeLoopParts {
   readonly session: InferenceSession;
   readonly tensors: DecoderTensors;
   readonly config: DecodeConfig;
+  /** After a run that failed, each of its texts takes the step alone (default). A probe has to see that texts cannot share runs. */
+  readonly isolatesFailures?: boolean;
 }
 
 export class DecodeLoop {
@@ -47,10 +50,12 @@ export class DecodeLoop {
   readonly #memory: CacheMemory;
   readonly #runs: DecoderRuns;
   readonly #entries = new Map<SequenceId, Entry>();
+  readonly #isolatesFailures: boolean;
   #nextId = 1;
   #isRunning: boolean = false;
 
-  constructor({ session, tensors, config }: DecodeLoopParts) {
+  constructor({ session, tensors, config, isolatesFailures = true }: DecodeLoopParts) {
+    this.#isolatesFailures = isolatesFailures;
     this.#scheduler = new DecodeScheduler(config);
     this.#memory = new CacheMemory(tensors.caches);
     this.#runs = new DecoderRuns({
@@ -103,17 +108,36 @@ export class DecodeLoop {
       this.#mustFind(step.id).tokensRead = 0;
       return true;
     }
-    const ids = step.kind === 'token' ? step.ids : [step.id];
+    if (step.kind === 'token') {
+      await this.#takeTokenStep(step);
+      return true;
+    }
     try {
-      const logits =
-        step.kind === 'prefill'
-          ? await this.#runs.prefill(step, this.#mustFind(step.id).tokens)
-          : await this.#runs.token(step, (id) => this.#mustFind(id));
-      this.#take(logits, step.kind === 'prefill' ? step.to - step.from : 1);
+      this.#take(await this.#runs.prefill(step, this.#mustFind(step.id).tokens), step.to - step.from);
     } catch (error) {
-      this.#fail(ids, error);
+      this.#fail(step.id, error);
     }
     return true;
+  }
+
+  /** One text can make a run fail, for instance by a position that the graph does not have: then each takes its step alone. */
+  async #takeTokenStep(step: TokenStep): Promise<void> {
+    let logits: LastLogits;
+    try {
+      logits = await this.#runs.token(step, (id) => this.#mustFind(id));
+    } catch (error) {
+      if (step.ids.length > 1 && this.#isolatesFailures) await this.#takeEachAlone(step);
+      else for (const id of step.ids) this.#fail(id, error);
+      return;
+    }
+    this.#take(logits, 1);
+  }
+
+  async #takeEachAlone(step: TokenStep): Promise<void> {
+    for (const id of step.ids) {
+      // One that was ended while the run was on has no cache any more.
+      if (this.#entries.has(id)) await this.#takeTokenStep({ ...step, ids: [id], firstRow: 0 });
+    }
   }
 
   #take({ ids, row }: LastLogits, count: number): void {
@@ -124,29 +148,35 @@ export class DecodeLoop {
         this.#memory.release(id);
         continue;
       }
-      entry.tokensRead += count;
-      if (!this.#scheduler.isAtEnd(id)) continue;
-      const token = entry.listener.onLogits(row(index));
-      // The listener may have ended it itself.
-      if (!this.#entries.has(id)) continue;
-      if (token === undefined) {
-        this.#forget(id);
-      } else {
-        entry.tokens.push(token);
-        this.#scheduler.append(id);
+      try {
+        this.#takeOne(id, entry, row(index), count);
+      } catch (error) {
+        this.#fail(id, error);
       }
     }
   }
 
-  #fail(ids: readonly SequenceId[], error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    for (const id of ids) {
-      const entry = this.#entries.get(id);
+  #takeOne(id: SequenceId, entry: Entry, logits: Float32Array, count: number): void {
+    entry.tokensRead += count;
+    if (!this.#scheduler.isAtEnd(id)) return;
+    const token = entry.listener.onLogits(logits);
+    // The listener may have ended it itself.
+    if (!this.#entries.has(id)) return;
+    if (token === undefined) {
       this.#forget(id);
-      entry?.listener.onFailed(
-        new InferenceError('inference-failed', `a run of the generator failed: ${message}`, { cause: error }),
-      );
+    } else {
+      entry.tokens.push(token);
+      this.#scheduler.append(id);
     }
+  }
+
+  #fail(id: SequenceId, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    const entry = this.#entries.get(id);
+    this.#forget(id);
+    entry?.listener.onFailed(
+      new InferenceError('inference-failed', `a run of the generator failed: ${message}`, { cause: error }),
+    );
   }
 
   #forget(id: SequenceId): void {

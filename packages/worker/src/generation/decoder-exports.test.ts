@@ -104,8 +104,13 @@ test.each<[DecoderExport, string]>([
   [{ tokens: 1 }, 'its graph has the fixed sequence length 1, so prompts are read token by token'],
   [{ cache: 'none' }, 'its graph has no cache, so every token takes as long as reading all of its text'],
 ])('the log says what %j costs', async (form, finding) => {
-  await loaded(form);
+  await loaded(form, { 'generation_config.json': '{"eos_token_id": 7}' });
   expect(findings).toBe(`generator "letters" version 1: ${finding}\n`);
+});
+
+test('the log says that no token ends a text', async () => {
+  await loaded({}, { 'generation_config.json': undefined });
+  expect(findings).toMatch(/^generator "letters" version 1: no file beside it names an end-of-text token/);
 });
 
 test('several end-of-text tokens: the first of them that comes ends a text', async () => {

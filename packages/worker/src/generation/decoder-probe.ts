@@ -61,7 +61,7 @@ export async function probeDecoder(
     .filter((length) => length > 0)
     .map((length, index) => promptOf(length, index, promptVocabulary));
   const run = (tried: DecodeConfig, chosen: readonly (readonly number[])[]): Promise<readonly Float32Array[][]> =>
-    generated(new DecodeLoop({ session, tensors, config: tried }), chosen);
+    generated(new DecodeLoop({ session, tensors, config: tried, isolatesFailures: false }), chosen);
   const alone = async (tried: DecodeConfig): Promise<readonly Float32Array[][]> => {
     const each: Float32Array[][] = [];
     for (const prompt of prompts) each.push(...(await run(tried, [prompt])));

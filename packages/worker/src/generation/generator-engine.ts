@@ -41,7 +41,7 @@ export const generatorEngine: Engine = {
         spec.probe?.key === key
           ? keptProbe(spec.probe, tensors, options)
           : await mustProbe(spec, decoder, session, options, contextTokensMax);
-      report(spec, [...sizeFindings(decoder), ...found.findings]);
+      report(spec, [...folderFindings(decoder), ...found.findings]);
       const { config, isExact, findings } = found;
       const loop = new DecodeLoop({ session, tensors, config });
       const probe = { key, layout: config.layout, rowsMax: config.rowsMax, isExact, findings };
@@ -90,8 +90,13 @@ function shapesOf({ description, tensors }: ReadDecoder): Partial<DecodeConfig> 
   };
 }
 
-function sizeFindings({ description: { sizes, cache } }: ReadDecoder): readonly string[] {
+function folderFindings({ description: { sizes, cache, defaults } }: ReadDecoder): readonly string[] {
   const findings: string[] = [];
+  if (defaults.eosTokenIds.length === 0) {
+    findings.push(
+      'no file beside it names an end-of-text token (eos_token_id), so a text ends by max_tokens, a stop string or the end of the context alone',
+    );
+  }
   if (cache === undefined)
     findings.push('its graph has no cache, so every token takes as long as reading all of its text');
   if (sizes.isSingleRow) findings.push('its graph has the fixed batch size 1, so each text runs alone');

@@ -53,14 +53,27 @@ async function withWeights(path: string, graph: OnnxGraph, zipMaps: readonly Zip
 
 const neighboursShownMax = 3;
 
-/** Lists what the folder holds instead, for files with another name or of another kind. */
+/** Lists what the folder holds instead, for files with another name, of another kind, or one folder further down. */
 async function neighbours(path: string, error: unknown): Promise<string> {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) return '';
-  const names = await readdir(dirname(path)).catch((): string[] => []);
+  const folder = dirname(path);
+  const names = (await readdir(folder).catch((): string[] => [])).sort();
   if (names.length === 0) return '';
-  const shown = names.sort().slice(0, neighboursShownMax).join(', ');
+  const shown = names.slice(0, neighboursShownMax).join(', ');
   const more = names.length > neighboursShownMax ? ', …' : '';
-  const isOnnx = names.some((name) => name.endsWith('.onnx'));
-  const advice = isOnnx ? 'set default_model_filename in config.pbtxt' : 'only ONNX models are served yet';
-  return `; its folder holds ${shown}${more}: ${advice}`;
+  return `; its folder holds ${shown}${more}: ${await adviceFor(folder, names)}`;
+}
+
+async function adviceFor(folder: string, names: readonly string[]): Promise<string> {
+  if (names.some(isOnnxName)) return 'set default_model_filename in config.pbtxt';
+  for (const name of names) {
+    const inside = await readdir(join(folder, name)).catch((): string[] => []);
+    const file = inside.sort().find(isOnnxName);
+    if (file !== undefined) return `move ${join(name, file)} here, with the files of its weights`;
+  }
+  return 'only ONNX models are served yet';
+}
+
+function isOnnxName(name: string): boolean {
+  return name.endsWith('.onnx');
 }
