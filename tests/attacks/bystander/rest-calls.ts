@@ -7,6 +7,12 @@ import { answered, type BystanderOutcome, type BystanderPorts, callMsMax } from 
 
 const binaryField = 'inference-header-content-length';
 
+/**
+ * The client closes what it has not used for so long: before the server does (`http.idleMsMax`), which would cut off a request that is sent
+ * at the same moment.
+ */
+const idleMs = 60_000;
+
 interface Reply {
   readonly status: number;
   readonly body: Buffer;
@@ -21,7 +27,8 @@ export class RestCalls {
   constructor(ports: BystanderPorts, address: string) {
     this.#ports = ports;
     this.#address = address;
-    this.#agent = ports.isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
+    const options = { keepAlive: true, timeout: idleMs };
+    this.#agent = ports.isTls ? new TlsAgent(options) : new Agent(options);
   }
 
   /** One number as JSON. */
