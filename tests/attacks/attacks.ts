@@ -47,6 +47,7 @@ import { manySmallRequests } from './turns/many-small-requests.ts';
 import { modelLookups } from './turns/model-lookups.ts';
 import { oddJson } from './turns/odd-json.ts';
 import { serviceLists } from './turns/service-lists.ts';
+import { streamParameters } from './turns/stream-parameters.ts';
 
 export const attacks: readonly Attack[] = [
   announcedMessages,
@@ -77,6 +78,7 @@ export const attacks: readonly Attack[] = [
   grpcWebText,
   serviceLists,
   connectStreamJson,
+  streamParameters,
   compressedAnswers,
   idleConnections,
   slowHeads,

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { InferenceError } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
 import { ModelFileError } from './model-file-error.ts';
 import { byteFallbackJson, storytellerJson, wordPieceJson } from './testing/small-tokenizers.ts';
-import { textCharactersMax } from './text-limit.ts';
+import { marksInARowMax, textCharactersMax } from './text-limit.ts';
 import { TextTokenizer } from './tokenizer.ts';
 
 const storyteller = new TextTokenizer(storytellerJson());
@@ -62,6 +63,42 @@ test('a text that is too long is refused before it is read', () => {
     'the text has 11 characters, more than 10; send a shorter text',
   );
   expect(() => storyteller.encode('a'.repeat(textCharactersMax + 1), true)).toThrow('more than 400000');
+});
+
+describe('many combining marks on one character', () => {
+  const normalizer = (value: object): TextTokenizer =>
+    new TextTokenizer(JSON.stringify({ ...JSON.parse(storytellerJson()), normalizer: value }));
+  const nested = { type: 'Sequence', normalizers: [{ type: 'NFKD' }, { type: 'StripAccents' }] };
+  const most = '\u0323\u0301'.repeat(marksInARowMax / 2);
+
+  test.each([
+    ['NFC', { type: 'NFC' }, `a${most}\u0301`],
+    ['in a sequence', nested, `a${most}\u0301`],
+    ['letters that become marks', nested, '\u0323\uff9e'.repeat(marksInARowMax)],
+    ['beside characters that are taken out', { type: 'BertNormalizer' }, '\u0323\u00ad\u0301\0'.repeat(marksInARowMax)],
+  ])('are refused: %s', (_, config, text) => {
+    expect(() => normalizer(config).encode(text, false)).toThrow('more than 128 combining marks in a row');
+  });
+
+  test('are refused before they are sorted', () => {
+    const text = '\u0323\u0301'.repeat(textCharactersMax / 2);
+    expect(() => normalizer({ type: 'NFC' }).encode(text, false)).toThrow(InferenceError);
+  }, 2000);
+
+  test('are read where they are few enough, or in no form of Unicode', () => {
+    expect(normalizer({ type: 'NFC' }).encode(`a${most}b${most}\nc`, false).length).toBeGreaterThan(marksInARowMax);
+    expect(storyteller.encode(`a${most}${most}`, false).length).toBeGreaterThan(marksInARowMax);
+  });
+});
+
+test.each([
+  ['NFKC', { type: 'NFKC' }],
+  ['NFKD', { type: 'Sequence', normalizers: [{ type: 'NFKD' }] }],
+])('a text that is too long in the form %s is refused before its tokens are looked for', (form, normalizer) => {
+  const tokenizer = new TextTokenizer(JSON.stringify({ ...JSON.parse(storytellerJson()), normalizer }));
+  expect(() => tokenizer.encode('\ufdfa'.repeat(textCharactersMax / 10), false)).toThrow(
+    `the text has 720000 characters in the form ${form} that the tokenizer reads, more than 400000; send a shorter text`,
+  );
 });
 
 test.each([

@@ -3,11 +3,16 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceError } from '@millrace/protocol';
 import { isJsonFields, type JsonFields, ModelFileError, parseJsonFile } from './model-file-error.ts';
 import { readTokenDecoders, TokenTextDecoder, type TokenTexts } from './text-decoder.ts';
-import { textCharactersMax } from './text-limit.ts';
+import { marksInARowMax, textCharactersMax } from './text-limit.ts';
 import type { MakeTokenDecoder } from './token-decoders.ts';
 import { correctedTokenizer } from './tokenizer-corrections.ts';
 
 const file = 'tokenizer.json';
+
+/** The normalizers that bring texts into a form of Unicode. */
+const normalizing = /"(?:NFK?[CD]|BertNormalizer|Precompiled)"/;
+/** Those that make up to 18 characters of one. */
+const expanding = { NFKC: /"(?:NFKC|Precompiled)"/, NFKD: /"NFKD"/ };
 
 export class TextTokenizer implements TokenTexts {
   readonly decoders: readonly MakeTokenDecoder[];
@@ -18,6 +23,8 @@ export class TextTokenizer implements TokenTexts {
   readonly #library: Tokenizer;
   readonly #specialIds: ReadonlySet<number>;
   readonly #charactersMax: number;
+  readonly #isNormalizing: boolean;
+  readonly #expandingForms: readonly ('NFKC' | 'NFKD')[];
   /** Characters of the longest token. */
   readonly #longestToken: number;
 
@@ -26,6 +33,9 @@ export class TextTokenizer implements TokenTexts {
     refuseUnsupported(fields);
     this.decoders = readTokenDecoders(file, fields.decoder);
     this.#charactersMax = charactersMax;
+    const normalizer = JSON.stringify(fields.normalizer ?? null);
+    this.#isNormalizing = normalizing.test(normalizer);
+    this.#expandingForms = (['NFKC', 'NFKD'] as const).filter((form) => expanding[form].test(normalizer));
     try {
       this.#library = new Tokenizer(correctedTokenizer(fields), {});
     } catch (error) {
@@ -67,6 +77,16 @@ export class TextTokenizer implements TokenTexts {
         `the text has ${text.length} characters, more than ${this.#charactersMax}; send a shorter text`,
       );
     }
+    if (this.#isNormalizing) refuseManyMarks(text);
+    for (const form of this.#expandingForms) {
+      const { length } = text.normalize(form);
+      if (length > this.#charactersMax) {
+        throw new InferenceError(
+          'request-too-large',
+          `the text has ${length} characters in the form ${form} that the tokenizer reads, more than ${this.#charactersMax}; send a shorter text`,
+        );
+      }
+    }
     try {
       return this.#library.encode(text, { add_special_tokens: isFramed }).ids;
     } catch (error) {
@@ -99,6 +119,27 @@ export class TextTokenizer implements TokenTexts {
 
   takeId(token: string): number | undefined {
     return this.#library.token_to_id(token);
+  }
+}
+
+/** The last two are letters that compatibility forms make marks of. */
+const mark = /[\p{M}\uff9e\uff9f]/u;
+/** What normalizers may take out first, so that it separates no marks. */
+const takenOut = /[\p{C}\ufffd]/u;
+
+function refuseManyMarks(text: string): void {
+  if (text.length <= marksInARowMax) return;
+  let marks = 0;
+  for (const character of text) {
+    if ((character >= ' ' && character <= '~') || '\t\n\r'.includes(character)) marks = 0;
+    else if (mark.test(character)) marks += 1;
+    else if (!takenOut.test(character)) marks = 0;
+    if (marks > marksInARowMax) {
+      throw new InferenceError(
+        'request-too-large',
+        `the text has more than ${marksInARowMax} combining marks in a row, such as accents; send fewer on one character`,
+      );
+    }
   }
 }
 

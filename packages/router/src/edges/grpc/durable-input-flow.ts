@@ -1,8 +1,11 @@
 /** The inputs of a durable stream on one call: what is on its way, whether there is credit for more, and whose they are. */
+import type { CallMemory } from '@millrace/http';
 import type { StreamCredit } from '@millrace/protocol';
 
 /** Ids of requests that wait for answers. Beyond, the oldest is forgotten: only repeated inputs can be so many. */
 const requestIdsMax = 256;
+/** Of an entry beside the characters of the id. */
+const requestIdBytes = 64;
 
 interface SentInput {
   readonly sequence: number;
@@ -21,8 +24,12 @@ export class DurableInputFlow {
   #unacceptedBytes = 0;
   /** By input: the requests of this call that are not completely answered. */
   readonly #requestIds = new Map<number, string>();
+  /** Of the call: it holds the ids. */
+  readonly #memory: Pick<CallMemory, 'count' | 'give'> | undefined;
 
-  constructor(accepted: number, credit: StreamCredit) {
+  /** `memory`: of the call, where its requests have ids. */
+  constructor(accepted: number, credit: StreamCredit, memory?: Pick<CallMemory, 'count' | 'give'>) {
+    this.#memory = memory;
     this.#accepted = accepted;
     this.#credit = credit;
     this.#reached = accepted;
@@ -77,7 +84,12 @@ export class DurableInputFlow {
 
   /** Outputs come in the order of the inputs: those before it are answered too, on this call or an earlier one. */
   forgetAnswered(input: number): void {
-    for (const sequence of this.#requestIds.keys()) if (sequence <= input) this.#requestIds.delete(sequence);
+    for (const sequence of this.#requestIds.keys()) if (sequence <= input) this.#forgetRequest(sequence);
+  }
+
+  /** The call has nothing more to do with the stream. */
+  release(): void {
+    this.forgetAnswered(Number.POSITIVE_INFINITY);
   }
 
   /** Inputs that were sent and cannot be applied, because one before them is missing. */
@@ -86,9 +98,22 @@ export class DurableInputFlow {
   }
 
   #noteRequest(sequence: number, requestId: string): void {
+    this.#forgetRequest(sequence);
     this.#requestIds.set(sequence, requestId);
+    this.#memory?.count(bytesOf(requestId));
     if (this.#requestIds.size <= requestIdsMax) return;
     const [oldest] = this.#requestIds.keys();
-    this.#requestIds.delete(oldest as number);
+    this.#forgetRequest(oldest as number);
   }
+
+  #forgetRequest(sequence: number): void {
+    const requestId = this.#requestIds.get(sequence);
+    if (requestId === undefined) return;
+    this.#requestIds.delete(sequence);
+    this.#memory?.give(bytesOf(requestId));
+  }
+}
+
+function bytesOf(requestId: string): number {
+  return requestIdBytes + 2 * requestId.length;
 }

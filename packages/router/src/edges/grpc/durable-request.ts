@@ -2,7 +2,7 @@
 import { InferenceError, type JsonObject, type JsonValue, quote } from '@millrace/protocol';
 import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
 import { scheduleKeys } from '../schedule-parameters.ts';
-import { checkStreamId } from '../streams/frame-limits.ts';
+import { checkStreamId, defaultStreamFrameLimits, tooLarge } from '../streams/frame-limits.ts';
 import type { InferMessage, InferParameter } from './infer-message.ts';
 import { emptyFinalResponse, parameterValueFrom } from './request-parameters.ts';
 
@@ -19,6 +19,11 @@ export const streamKeys = {
   error: 'stream_error',
   warning: 'stream_warning',
 } as const;
+
+/** They are compared, journaled and kept, as those of an `open`. */
+const { parametersBytesMax } = defaultStreamFrameLimits;
+/** Of a value other than text. */
+const valueBytes = 8;
 
 export interface DurableRequest {
   readonly streamId: string;
@@ -47,6 +52,7 @@ export function durableRequestFrom(message: InferMessage): DurableRequest {
     throw invalid('a stream sends all outputs of its model; leave out the requested outputs');
   }
   const own: Record<string, JsonValue> = {};
+  let ownBytes = 0;
   let streamId = '';
   let sequence: number | undefined;
   let resumeAfter: number | undefined;
@@ -64,7 +70,15 @@ export function durableRequestFrom(message: InferMessage): DurableRequest {
       throw invalid(`parameter ${quote(key)} cannot be used with ${streamKeys.id}; leave it out`);
     } else if (key.startsWith('triton_') || key.startsWith('stream_')) {
       throw invalid(`parameter ${quote(key)} is reserved and not known; remove it from the request's parameters`);
-    } else own[key] = parameterValueFrom(key, parameter);
+    } else {
+      ownBytes += key.length + (parameter.kind === 'string' ? Buffer.byteLength(parameter.value) : valueBytes);
+      if (ownBytes > parametersBytesMax) {
+        throw tooLarge(
+          `the parameters of the stream have more than the ${parametersBytesMax} bytes allowed; send fewer`,
+        );
+      }
+      own[key] = parameterValueFrom(key, parameter);
+    }
   }
   const isInput = inputs.length > 0 || isLast;
   if (!isInput && sequence !== undefined) {

@@ -1,4 +1,5 @@
 /** A durable stream on a call of ModelStreamInfer: its requests as frames for the host, the frames of the host as answers. */
+import type { CallMemory } from '@millrace/http';
 import {
   type EndedFrame,
   InferenceError,
@@ -27,6 +28,7 @@ export interface DurableFailure {
 
 /** The call, as one of its streams uses it. */
 export interface DurableStreamHolder {
+  readonly memory: Pick<CallMemory, 'count' | 'give'>;
   /** False: there is no room for more, and `onRoom` is to be called when there is. */
   send(response: StreamResponse): boolean;
   refuse(failure: DurableFailure): void;
@@ -120,6 +122,7 @@ export class DurableStream {
 
   /** The call is over: the stream waits for a resume. */
   detach(): void {
+    this.#inputs?.release();
     this.#conversation.detach();
   }
 
@@ -137,7 +140,7 @@ export class DurableStream {
   #noteOpened({ model, version, acceptedInput, inputCredit, warnings }: OpenedFrame): void {
     this.#model = model;
     this.#version = version;
-    this.#inputs = new DurableInputFlow(acceptedInput, inputCredit);
+    this.#inputs = new DurableInputFlow(acceptedInput, inputCredit, this.#holder.memory);
     this.#warning = warnings.join('; ');
     this.#holder.onReady();
   }
@@ -177,6 +180,7 @@ export class DurableStream {
     if (ended !== undefined) this.#tellEnded(ended);
     else if (error === undefined) this.#refuseStranded();
     else this.#refuse(error, this.#inputs === undefined ? this.#first.id : '', {});
+    this.#inputs?.release();
     this.#holder.onClosed(this, reasonOf(ended) ?? error ?? overError());
   }
 

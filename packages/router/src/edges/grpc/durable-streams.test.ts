@@ -96,6 +96,36 @@ function decoded(response: StreamResponse | undefined) {
   };
 }
 
+describe('the memory of its caller holds', () => {
+  test('ids of requests, until they are answered or the call ends', () => {
+    const { send, link, call } = serve();
+    const id = 'x'.repeat(4096);
+    send('s', { value: 1 });
+    link(0).sendOpened('s', { acceptedInput: 2 });
+    for (const sequence of [1, 2, 1, 2]) send('s', { id, value: 1, parameters: { stream_sequence: sequence } });
+    const both = call.keptBytes;
+    expect(both).toBeGreaterThan(2 * id.length);
+    sendOutput(link(0), 1, 1, 1);
+    expect(call.keptBytes).toBe(both / 2);
+    call.end();
+    expect(call.keptBytes).toBe(0);
+  });
+
+  test('what is remembered of streams that are over on the call', () => {
+    const { send, link, call } = serve();
+    send('s', { value: 1 });
+    link(0).listener.onClosed(new InferenceError('too-many-streams', 'no more'));
+    const one = call.keptBytes;
+    expect(one).toBeGreaterThan(1000);
+    send('s', { value: 1, parameters: { stream_resume_after: 0 } });
+    expect(call.keptBytes).toBe(0);
+    link(1).listener.onClosed(new InferenceError('too-many-streams', 'no more'));
+    expect(call.keptBytes).toBe(one);
+    call.end();
+    expect(call.keptBytes).toBe(0);
+  });
+});
+
 describe('a request with a stream id', () => {
   test('opens the stream of its model, and is its first input', () => {
     const { send, link, requests, call } = serve();
@@ -280,6 +310,18 @@ describe('refusals', () => {
     expect(call.texts[0]).toContain('a!invalid-request: ');
     expect(call.texts[0]).toContain(expected);
     expect([gateway.links.length, requests.keptBytes, call.ending]).toEqual([0, 0, undefined]);
+  });
+
+  test('more parameters than an open may have', () => {
+    const { send, call, gateway, link } = serve();
+    const parameters = { a: 'x'.repeat(8192), b: 'x'.repeat(8190) };
+    send('s', { id: 'a', value: 1, parameters });
+    link(0).sendOpened('s');
+    send('s', { id: 'b', value: 1, parameters: { ...parameters, c: 1 } });
+    expect(gateway.links.length).toBe(1);
+    expect(call.texts).toEqual([
+      'b!request-too-large: the parameters of the stream have more than the 16384 bytes allowed; send fewer [stream_id: s]',
+    ]);
   });
 
   test('of the open answer its request; later ones are refused alike, until one says where to resume', () => {

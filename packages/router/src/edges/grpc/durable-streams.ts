@@ -1,4 +1,5 @@
 /** The durable streams of one call of ModelStreamInfer. One request is in hand at a time: while it waits, the call is not read. */
+import type { CallMemory } from '@millrace/http';
 import { type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
 import type { StreamCaller, StreamGateway } from '../../streams/stream-gateway.ts';
 import { type DurableRequest, durableRequestFrom, streamKeys } from './durable-request.ts';
@@ -8,11 +9,15 @@ import type { InferMessage } from './infer-message.ts';
 
 /** Streams that are over on the call and remembered, so that requests that were on their way do not attach to them again. */
 const closedStreamsMax = 1024;
+/** Of one of them: its id, and an error with its stack. */
+const closedStreamBytes = 2048;
 
 export interface DurableStreamsParts {
   readonly gateway: StreamGateway;
   readonly caller: StreamCaller;
   readonly signal: CancelSignal;
+  /** What the call remembers of requests and streams is counted for its caller. */
+  readonly memory: Pick<CallMemory, 'count' | 'give'>;
   /** A promise where the tensors take long to read. Throws, or rejects, with an `InferenceError`. */
   readonly readTensors: (message: InferMessage, signal: CancelSignal) => readonly Tensor[] | Promise<readonly Tensor[]>;
   /** False: there is no room for more, and `onRoom` is to be called when there is. */
@@ -44,6 +49,10 @@ export class DurableStreams implements DurableStreamHolder {
 
   constructor(parts: DurableStreamsParts) {
     this.#parts = parts;
+  }
+
+  get memory(): DurableStreamsParts['memory'] {
+    return this.#parts.memory;
   }
 
   /** Whether nothing is left to be told. */
@@ -102,6 +111,7 @@ export class DurableStreams implements DurableStreamHolder {
     this.#isOver = true;
     for (const stream of this.#streams.values()) stream.detach();
     this.#streams.clear();
+    for (const id of [...this.#closed.keys()]) this.#forgetClosed(id);
     this.#inHand?.onTaken();
     this.#inHand = undefined;
   }
@@ -163,7 +173,7 @@ export class DurableStreams implements DurableStreamHolder {
     const reason = this.#closed.get(request.streamId);
     if (reason !== undefined) {
       if (request.resumeAfter === undefined) throw reason;
-      this.#closed.delete(request.streamId);
+      this.#forgetClosed(request.streamId);
     }
     const stream = new DurableStream(gateway, caller, request, this);
     this.#streams.set(request.streamId, stream);
@@ -176,11 +186,17 @@ export class DurableStreams implements DurableStreamHolder {
   }
 
   #noteClosed(id: string, reason: InferenceError): void {
-    this.#closed.delete(id);
+    if (this.#isOver) return;
+    this.#forgetClosed(id);
     this.#closed.set(id, reason);
+    this.memory.count(closedStreamBytes);
     if (this.#closed.size <= closedStreamsMax) return;
     const [oldest] = this.#closed.keys();
-    this.#closed.delete(oldest as string);
+    this.#forgetClosed(oldest as string);
+  }
+
+  #forgetClosed(id: string): void {
+    if (this.#closed.delete(id)) this.memory.give(closedStreamBytes);
   }
 
   #refuseMessage({ id, parameters }: InferMessage, error: unknown): void {

@@ -142,6 +142,7 @@ class StreamedCall {
       gateway,
       caller: { caller: this.#caller, principal: '' },
       signal: this.#call.signal,
+      memory: this.#call.memory,
       readTensors: (message, signal) => operation.readTensors(message, this.#caller, signal),
       send: (response) => this.#hasRoomAfter(response),
       refuse: (failure) => this.#refuse(failure),

@@ -28,6 +28,7 @@ export type RealtimeCall = Pick<
   | 'metadata'
   | 'peer'
   | 'signal'
+  | 'memory'
   | 'leading'
   | 'trailing'
   | 'subject'
@@ -93,6 +94,7 @@ export class RealtimeStream implements RequestListener<InferenceRequest>, Contra
     call.whenEnded(() => {
       this.#isOver = true;
       this.#release();
+      this.#inputs?.release();
       this.#link.leave();
       // This releases what the call still holds of its connection.
       call.end();
@@ -133,7 +135,7 @@ export class RealtimeStream implements RequestListener<InferenceRequest>, Contra
   onOpened(opened: OpenedFrame): void {
     const { leading } = this.#call;
     this.#opened = opened;
-    this.#inputs = new DurableInputFlow(opened.acceptedInput, opened.inputCredit);
+    this.#inputs = new DurableInputFlow(opened.acceptedInput, opened.inputCredit, this.#call.memory);
     this.#call.subject = opened.model;
     leading.add('millrace-stream-id', opened.streamId);
     leading.add('millrace-accepted-input', String(opened.acceptedInput));

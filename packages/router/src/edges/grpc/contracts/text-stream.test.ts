@@ -79,7 +79,7 @@ describe('the prompt', () => {
     link().sendOpened('s');
     send({ inputText: 'upon ' });
     send({ streamId: 's', inputText: 'a time' });
-    expect([link().inputs.length, call.countedBytes]).toEqual([0, 16]);
+    expect([link().inputs.length, call.countedBytes]).toEqual([0, 16 + 3 * 64]);
     send({ endOfPrompt: true });
     expect(link().inputs).toMatchObject([
       { sequence: 1, payload: { kind: 'text', text: 'Once upon a time' }, endOfInput: true },
@@ -87,6 +87,20 @@ describe('the prompt', () => {
     expect(call.countedBytes).toBe(0);
     requests.end();
     expect(call.ending).toBeUndefined();
+  });
+
+  test('in many short parts holds what joining them takes; empty ones hold nothing', () => {
+    const { call, send, link } = serve();
+    send({ streamId: 's', inputText: 'x' });
+    link().sendOpened('s');
+    for (let part = 1; part < 1000; part++) send({ inputText: 'x' });
+    const held = call.countedBytes;
+    expect(held).toBeGreaterThan(32 * 1000);
+    for (let part = 0; part < 1000; part++) send({});
+    expect(call.countedBytes).toBe(held);
+    send({ endOfPrompt: true });
+    expect(call.countedBytes).toBe(0);
+    expect(link().inputs[0]?.payload).toMatchObject({ text: 'x'.repeat(1000) });
   });
 
   test('of a stream that has one is ignored, also when the client repeats it in parts', () => {

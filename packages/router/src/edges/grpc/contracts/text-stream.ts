@@ -30,6 +30,9 @@ export const promptBytesMax: number = defaultStreamFrameLimits.textBytesMax;
 
 const how = `the metadata ${contextKey}`;
 
+/** What a part of a prompt takes beside its text until all are there: a text that is joined of many short ones keeps them. */
+const partBytes = 64;
+
 export class TextStream implements RequestListener<InferRequest>, ContractLinkOwner {
   readonly #parts: ContractParts;
   readonly #call: TextCall;
@@ -40,6 +43,7 @@ export class TextStream implements RequestListener<InferRequest>, ContractLinkOw
   #opened: OpenedFrame | undefined;
   #prompt = '';
   #promptBytes = 0;
+  #heldBytes = 0;
   #isPromptComplete: boolean = false;
   /** The last output: it is sent with the end, which follows at once. */
   #last: EncodedOutput | undefined;
@@ -179,19 +183,22 @@ export class TextStream implements RequestListener<InferRequest>, ContractLinkOw
   }
 
   #append(text: string): void {
+    if (text === '') return;
     const bytes = streamPayloadBytes({ kind: 'text', text });
     if (this.#promptBytes + bytes > promptBytesMax) {
       throw tooLarge(`the prompt has more than the ${promptBytesMax} bytes allowed; send a shorter one`);
     }
-    this.#call.memory.count(bytes);
+    this.#call.memory.count(bytes + partBytes);
+    this.#heldBytes += bytes + partBytes;
     this.#promptBytes += bytes;
     this.#prompt += text;
   }
 
   #releasePrompt(): void {
-    this.#call.memory.give(this.#promptBytes);
+    this.#call.memory.give(this.#heldBytes);
     this.#prompt = '';
     this.#promptBytes = 0;
+    this.#heldBytes = 0;
   }
 
   #send(output: Pick<EncodedOutput, 'sequence' | 'payload'>, isEnd: boolean): boolean {
