@@ -1,6 +1,6 @@
 /** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. The server and the embedding API both use it. */
 import { availableParallelism } from 'node:os';
-import { Scheduler } from '@millrace/core';
+import { memoryBytesMaxDefault, Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
 import {
   type Clock,
@@ -136,6 +136,8 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       ageMsMax: config.cache.ageSecondsMax === 0 ? Number.POSITIVE_INFINITY : config.cache.ageSecondsMax * 1000,
     },
     sliced: dataPlane.sliced,
+    // As much as all other memory of requests.
+    stepBytesMax: config.memory.bytesMax === 0 ? memoryBytesMaxDefault : config.memory.bytesMax,
     // As many requests may wait for the run of an equal request as may wait in the queues.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
