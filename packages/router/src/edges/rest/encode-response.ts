@@ -60,11 +60,15 @@ export function encodeAnswer(answer: InferAnswer, options: EncodeOptions, writer
   }
 }
 
-/** The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. */
+/**
+ * The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. `hold` gets the bytes of each
+ * piece when it is made, and may throw: as JSON an output may have five times its bytes and more.
+ */
 export function* encodeAnswerInSlices(
   answer: InferAnswer,
   options: EncodeOptions,
   writer: JsonWriter,
+  hold: (bytes: number) => void,
 ): SliceGenerator<EncodedAnswer> {
   const { form, view, limits } = options;
   const binary: Uint8Array[] = [];
@@ -77,7 +81,9 @@ export function* encodeAnswerInSlices(
     writeHead(writer, tensor, isBinary, binary);
     if (!isBinary) {
       for (const _ of writeTensorSteps(writer, tensor)) {
-        json.push(writer.takePart());
+        const piece = writer.takePart();
+        hold(piece.byteLength);
+        json.push(piece);
         yield;
       }
     }

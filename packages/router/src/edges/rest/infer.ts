@@ -203,7 +203,7 @@ class InferCall implements LentBodyReceiver {
     const decoded = this.#decoded as DecodedRestRequest;
     const { encoder } = this.#operation;
     if (encoder.isLong(answer, decoded.form)) {
-      encoder.encodeInSlices(answer, decoded.form, this.#caller, this.#http.signal).then(
+      encoder.encodeInSlices(answer, decoded.form, this.#caller, this.#http).then(
         (encoded) => this.#onEncoded(answer, encoded),
         (error: unknown) => this.#fail(answer, error),
       );
