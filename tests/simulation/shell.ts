@@ -137,6 +137,7 @@ export async function openShell(parts: ShellParts): Promise<OpenedShell> {
     cacheLimits: { bytesMax: 100_000, entryBytesMax: 10_000, ageMsMax: Number.POSITIVE_INFINITY },
     sliced: dataPlane.sliced,
     followerLimits: { followersMax: 1000, followerBytesMax: 1_000_000 },
+    stepBytesMax: 1_000_000,
   });
   const listener = listenerFor(libraryReferee);
   const workers = bent('workers', dataPlane.workers);

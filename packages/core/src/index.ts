@@ -1,4 +1,5 @@
 export { AdaptiveBatching, serviceShare } from './adaptive/adaptive-batching.ts';
+export * from './ensemble/answer-holdings.ts';
 export * from './ensemble/ensemble-plan.ts';
 export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';

@@ -1,6 +1,6 @@
 /** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. The server and the embedding API both use it. */
 import { availableParallelism } from 'node:os';
-import { Scheduler } from '@millrace/core';
+import { memoryBytesMaxDefault, Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
 import {
   type Clock,
@@ -105,6 +105,8 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const store = parts.store ?? (await openMemoryStore());
   const traffic = await TrafficTable.open({ store, catalogue: models, onUnreadable: parts.onUnreadable ?? (() => {}) });
   const catalogue = new TrafficCatalogue({ catalogue: models, traffic });
+  // What answers hold inside the server, of each kind: as much as all other memory of requests.
+  const heldAnswerBytesMax = config.memory.bytesMax === 0 ? memoryBytesMaxDefault : config.memory.bytesMax;
   const dataPlane = createDataPlane({
     scheduler,
     models,
@@ -123,6 +125,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     },
     random,
     pendingObserver: parts.pendingObserver,
+    heldAnswerBytesMax,
     onSharingStopped: (model, reason) => listener.sharingStopped(model, reason),
   });
   const runners = new Runners({
@@ -136,6 +139,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       ageMsMax: config.cache.ageSecondsMax === 0 ? Number.POSITIVE_INFINITY : config.cache.ageSecondsMax * 1000,
     },
     sliced: dataPlane.sliced,
+    stepBytesMax: heldAnswerBytesMax,
     // As many requests may wait for the run of an equal request as may wait in the queues.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });

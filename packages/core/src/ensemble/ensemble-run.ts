@@ -38,6 +38,11 @@ export class EnsembleRun {
     return this.#leftCount === 0;
   }
 
+  /** One step has not ended, whose answer completes the wanted outputs. */
+  get isAtLastStep(): boolean {
+    return this.#leftCount === 1;
+  }
+
   /** It failed or was cancelled, and no step of it runs any more. */
   get isOver(): boolean {
     return this.#hasFailed && this.#runningCount === 0;

@@ -8,7 +8,7 @@ import { ServedModel } from './served-model.ts';
 import { servedModel, testPolicy } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 import { inferRequest } from './testing/requests.ts';
-import type { ScriptedLink } from './testing/scripted-lane.ts';
+import type { CountedRegion, ScriptedLink } from './testing/scripted-lane.ts';
 
 /** Nothing is waiting, nothing is open, and all memory was released once. */
 function expectAllSettled(harness: PlaneHarness): void {
@@ -399,6 +399,42 @@ test('a held answer that nobody waits for any more is released', async () => {
   first.answers();
   expect(await earlier.outcome).toBe('answered 1');
   earlier.answer?.release();
+  expectAllSettled(harness);
+});
+
+test('an answer beyond what may be held for the order is given up, and its request fails in its turn', async () => {
+  const harness = new PlaneHarness({ isOrdered: true, rowsMax: 1 }, undefined, undefined, 1_000_000);
+  const [first, second] = [harness.worker(1), harness.worker(2)];
+  const sent = [1, 2, 3, 4].map((value) => harness.send([value], undefined, { caller: 'ann' }));
+  await harness.turn();
+  const large = { index: 0, shape: [1, 100_000], data: new Uint8Array(400_000) };
+  const regions: CountedRegion[] = [];
+  for (let count = 0; count < 2; count++) {
+    regions.push(second.answers([large]));
+    await harness.turn();
+  }
+  regions.push(second.answers());
+  await harness.turn();
+  expect(regions.map(({ releases }) => releases)).toEqual([0, 1, 0]);
+  expect(sent.map(({ result }) => result)).toEqual([undefined, undefined, undefined, undefined]);
+  first.answers();
+  await harness.turn();
+  expect(sent.map(({ result }) => result?.slice(0, 12))).toEqual([
+    'answered 1',
+    'answered 0 0',
+    'caller-full',
+    'answered 4',
+  ]);
+  for (const { answer } of sent) answer?.release();
+  expectAllSettled(harness);
+  // What was held may be held again.
+  const [earlier, later] = [5, 6].map((value) => harness.send([value], undefined, { caller: 'ann' }));
+  await harness.turn();
+  second.answers([large]);
+  first.answers();
+  await harness.turn();
+  expect([earlier?.result, later?.result?.slice(0, 12)]).toEqual(['answered 5', 'answered 0 0']);
+  for (const each of [earlier, later]) each?.answer?.release();
   expectAllSettled(harness);
 });
 

@@ -17,7 +17,7 @@ import type { WorkerEvents } from './worker-events.ts';
 
 /** `demand`: where requests for versions that are not in memory wait. */
 export interface LiveDataPlaneParts
-  extends Pick<SchedulerLoopParts, 'scheduler' | 'clock' | 'pendingObserver'>,
+  extends Pick<SchedulerLoopParts, 'scheduler' | 'clock' | 'pendingObserver' | 'heldAnswerBytesMax'>,
     Pick<RequestRoutingParts, 'models' | 'observer' | 'demand'> {
   /** Resolves names other than a model's own (labels, splits); absent: there are none. */
   readonly names?: ModelNames;
@@ -60,6 +60,7 @@ export function createDataPlane(parts: LiveDataPlaneParts): LiveDataPlane {
     retiring,
     sliced,
     pendingObserver: parts.pendingObserver,
+    heldAnswerBytesMax: parts.heldAnswerBytesMax,
     onSharingStopped: parts.onSharingStopped ?? (() => {}),
     infer: (request, signal, fit) => inference.inferPart(request, signal, fit),
     moveToSuccessor: (request, waiter) => routing.moveToSuccessor(request, waiter),

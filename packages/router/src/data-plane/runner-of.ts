@@ -1,5 +1,5 @@
 /** Composes the runner of a model: what its requests pass before the data plane's queue. */
-import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
+import { AnswerHoldings, type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
 import type { EnsembleDefinition } from '../model/ensemble-definition.ts';
 import type { CacheChoice } from '../model/model-definition.ts';
 import type { RunnerSpec } from '../model/runner-spec.ts';
@@ -23,6 +23,8 @@ export interface RunnersParts {
   readonly observer: DataPlaneObserver;
   readonly cacheLimits: StoredResultsLimits;
   readonly followerLimits: FlightLimits;
+  /** Most bytes of answers of steps that requests of ensembles hold. */
+  readonly stepBytesMax: number;
   /** The data plane's own. */
   readonly sliced: SlicedWork;
 }
@@ -31,11 +33,13 @@ export class Runners {
   readonly cache: ResultCache;
   readonly #parts: RunnersParts;
   readonly #flights: Flights<WaitingRequest>;
+  readonly #holdings: AnswerHoldings;
 
   constructor(parts: RunnersParts) {
     this.#parts = parts;
     this.cache = new ResultCache({ limits: parts.cacheLimits, clock: parts.clock, observer: parts.observer });
     this.#flights = new Flights(parts.followerLimits);
+    this.#holdings = new AnswerHoldings(parts.stepBytesMax);
   }
 
   /** The runner of a model, to be set before the model is served; undefined: the queue itself. */
@@ -72,6 +76,7 @@ export class Runners {
       waitingMax: model.policy.queueRequestsMax,
       waitingBytesMax: model.policy.queueBytesMax,
       infer: inferPart,
+      holdings: this.#holdings,
       clock,
       observer: observer.observerFor(model.view.name, model.view.version),
     });

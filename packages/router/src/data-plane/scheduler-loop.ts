@@ -33,7 +33,7 @@ export type DrivenScheduler = Pick<
 >;
 
 export interface SchedulerLoopParts
-  extends Pick<WorkerBatchesParts, 'infer' | 'moveToSuccessor' | 'onSharingStopped' | 'sliced'> {
+  extends Pick<WorkerBatchesParts, 'infer' | 'moveToSuccessor' | 'onSharingStopped' | 'sliced' | 'heldAnswerBytesMax'> {
   readonly scheduler: DrivenScheduler;
   readonly clock: Clock;
   readonly observers: ModelObservers;

@@ -14,6 +14,7 @@ import {
 } from '@millrace/protocol';
 import { type BatchShaping, sizeClassOf } from '../model/batch-shaping.ts';
 import type { ModelView } from '../model/model-view.ts';
+import { generatedProblem } from './batch-shaping/generated-inputs.ts';
 import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import { emptyInputProblem } from './empty-inputs.ts';
 import type { InferRequest, InferTarget, Origin, Parameters, SequenceStep } from './infer.ts';
@@ -144,6 +145,11 @@ export class ValidInferRequest {
       // Nothing to split, answers that must keep their order, or more bytes than the queue accepts.
       if (rows < 1 || model.policy.isOrdered || bytes > model.policy.queueBytesMax) isAlone = true;
     }
+    // The parts of a request that is split have few rows.
+    if (model.shaping !== undefined && (isAlone || rows <= view.rowsMax)) {
+      const excess = generatedProblem(inputs, model.shaping, view.name);
+      if (excess !== undefined) throw refusal(request, excess, 'request-too-large');
+    }
     const { target, origin } = request;
     return new ValidInferRequest(model, target, origin, inputs, outputsFrom(request, model), rows, bytes, isAlone);
   }
@@ -180,9 +186,13 @@ function forGenerator(request: InferRequest): InferRequest {
   return inputs === request.inputs ? request : { ...request, inputs };
 }
 
-function refusal(request: InferRequest, message: string): InferenceError {
+function refusal(
+  request: InferRequest,
+  message: string,
+  code: 'invalid-request' | 'request-too-large' = 'invalid-request',
+): InferenceError {
   return new InferenceError(
-    'invalid-request',
+    code,
     `[request id: ${shortened(request.target.id, quotedCharactersMax) || '<id_unknown>'}] ${message}`,
   );
 }

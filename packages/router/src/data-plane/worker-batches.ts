@@ -21,7 +21,7 @@ import type { InferStep } from './ensemble/ensemble-runner.ts';
 import { explainedFailure } from './equal-sizes.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
-import { BatchAnswer, type RunningBatch } from './running-batch.ts';
+import { BatchAnswer, HeldAnswers, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from './valid-request.ts';
@@ -44,6 +44,8 @@ export interface WorkerBatchesParts {
   /** A batch was cancelled before it was sent, or cannot be: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
   readonly onCredit: CreditListener;
+  /** Most bytes of answers that wait for those of earlier requests; default: that of memory for requests. */
+  readonly heldAnswerBytesMax?: number | undefined;
 }
 
 /** Called when the answer of a shared run could not be split: the model's requests run alone from then on. */
@@ -70,8 +72,7 @@ export class WorkerBatches {
   readonly #running = new IdMap<RunningBatch>();
   /** The answer that the scheduler is handling; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
-  /** Answers with parts that wait for those of earlier requests, as the scheduler decides. */
-  readonly #heldAnswers = new IdMap<BatchAnswer>();
+  readonly #heldAnswers: HeldAnswers;
 
   constructor(parts: WorkerBatchesParts) {
     const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped, onCredit } = parts;
@@ -79,6 +80,7 @@ export class WorkerBatches {
     this.#onSharingStopped = onSharingStopped;
     this.#onSkipped = onSkipped;
     this.#onCredit = onCredit;
+    this.#heldAnswers = new HeldAnswers(parts.heldAnswerBytesMax);
     this.#sending = new BatchSending(sliced, () => clock.now(), onCredit);
     this.#pending = pending;
     this.#observers = observers;
@@ -240,16 +242,19 @@ export class WorkerBatches {
       computeInferMs: message.runMicros / 1000,
       computeOutputMs: answer.splitMs,
     });
-    if (answer.isAwaited) this.#heldAnswers.set(message.batch, answer);
+    if (answer.isAwaited) this.#heldAnswers.hold(message.batch, answer);
     else answer.endParts();
   }
 
   deliver(action: Action<'deliver'>): void {
     const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
-    const { batch, message, splitter } = answer;
+    const { batch, message, splitter, refusal, release } = answer;
+    if (refusal !== undefined) {
+      for (const id of action.requests) this.refuse(id, refusal);
+      return;
+    }
     const now = this.#clock.now();
     answer.hold(action.requests.length);
-    const { release } = answer;
     const { name, version } = batch.model.view;
     const observer = this.#observers.of(batch.model);
     const timing = {
@@ -300,12 +305,7 @@ export class WorkerBatches {
 
   /** Releases held answers whose last part was handed out, or is no longer waited for. */
   releaseHeld(): void {
-    if (this.#heldAnswers.size === 0) return;
-    for (const [batch, answer] of this.#heldAnswers.entries()) {
-      if (answer.isAwaited) continue;
-      this.#heldAnswers.delete(batch);
-      answer.endParts();
-    }
+    this.#heldAnswers.releaseEnded();
   }
 
   /** A batch calls another model. */

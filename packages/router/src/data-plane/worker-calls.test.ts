@@ -92,6 +92,28 @@ describe('WorkerCalls', () => {
     expect([region.releases, releases]).toEqual([1, 1]);
   });
 
+  test('an answer that no message can hold fails the call, and no memory is taken for it', async () => {
+    const { begin, inner, turn, said } = callsHarness();
+    const { region } = begin([requestOf()]);
+    let releases = 0;
+    const release = () => {
+      releases += 1;
+    };
+    // All outputs are the same memory: together they have 1 GiB and a byte more.
+    const mebibyte = new Uint8Array(2 ** 20);
+    const outputs = Array.from({ length: 1025 }, (_, index): Tensor => {
+      const data = index < 1024 ? mebibyte : new Uint8Array(1);
+      return { name: `y${index}`, datatype: 'UINT8', shape: [1, data.length], data };
+    });
+    inner[0]?.resolve({ model: 'inner', version: '2', id: '', outputs, release });
+    await turn();
+    const limit = 'exceeds the longest message to a worker, 1073741824 bytes; call the model with fewer rows';
+    expect(said()).toEqual([
+      { kind: 'call-failed', call: 1, code: 'unsupported', message: `an answer of 1073741832 bytes ${limit}` },
+    ]);
+    expect([region.releases, releases]).toEqual([1, 1]);
+  });
+
   test('a call of a batch with several callers has no caller, and the priority of its most urgent request', () => {
     const { begin, inner } = callsHarness();
     begin([requestOf({ caller: 'ann', priority: 3 }), requestOf({ caller: 'bob', priority: 2 }), requestOf()]);

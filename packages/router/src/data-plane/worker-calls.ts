@@ -8,6 +8,7 @@ import {
   type CallCancelledMessage,
   type CallMessage,
   Cancellation,
+  frameBytesMaxDefault,
   InferenceError,
   quote,
   type Region,
@@ -109,6 +110,15 @@ export class WorkerCalls {
   #answer(answer: InferAnswer, call: number, batch: BatchId, calls: BatchCalls, link: WorkerLink): void {
     let bytes = 0;
     for (const { data } of answer.outputs) bytes += alignedToElement(data.byteLength);
+    // An ensemble may answer with more than a message may have: no memory is taken for it.
+    if (bytes > frameBytesMaxDefault) {
+      answer.release();
+      calls.open.delete(call);
+      const limit = `the longest message to a worker, ${frameBytesMaxDefault} bytes; call the model with fewer rows`;
+      const message = `an answer of ${bytes} bytes exceeds ${limit}`;
+      link.send({ kind: 'call-failed', call, code: 'unsupported', message });
+      return;
+    }
     const region: Region = link.lend(bytes);
     const copies: Copy[] = [];
     let offset = 0;

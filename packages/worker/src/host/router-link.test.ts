@@ -108,24 +108,24 @@ function counterOf(answers: number, stepMs: number): Engine {
   };
 }
 
+const plainSpec: LoadSpec = {
+  model: 1,
+  name: 'counter',
+  version: '1',
+  engine: 'pipeline',
+  path: '',
+  inputs: [],
+  outputs: [{ name: 'number', datatype: 'UINT8', shape: [1] }],
+  isBatched: false,
+  threads: 1,
+  isSpinning: false,
+};
+const region = { bytes: new Uint8Array(0), release: () => {} };
+
 describe('answers that follow each other without a wait', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  const spec: LoadSpec = {
-    model: 1,
-    name: 'counter',
-    version: '1',
-    engine: 'pipeline',
-    path: '',
-    inputs: [],
-    outputs: [{ name: 'number', datatype: 'UINT8', shape: [1] }],
-    isBatched: false,
-    threads: 1,
-    isSpinning: false,
-    concurrency: 1,
-    isDecoupled: true,
-  };
-  const region = { bytes: new Uint8Array(0), release: () => {} };
+  const spec: LoadSpec = { ...plainSpec, concurrency: 1, isDecoupled: true };
 
   test.each([
     ['share a write, all but the first', 0, [1, 9]],
@@ -142,4 +142,31 @@ describe('answers that follow each other without a wait', () => {
     const answers = said.filter(({ kind }) => kind === 'partial-answer');
     expect(answers.map((answer) => 'sequence' in answer && answer.sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
+});
+
+test('outputs that no message can hold are refused before memory is taken for them', async () => {
+  let refusal: unknown;
+  const engine: Engine = {
+    name: 'pipeline',
+    load: async () => ({
+      run: async ({ memory }) => {
+        try {
+          memory.layOut([frameBytesMaxDefault + 8]);
+        } catch (error) {
+          refusal = error;
+          throw error;
+        }
+        return { outputs: [] };
+      },
+      unload: async () => {},
+    }),
+  };
+  const { said, hear } = linkUnderTest([engine]);
+  await hear(greeting(oldest, newest));
+  await hear({ kind: 'load', spec: plainSpec });
+  await hear({ kind: 'dispatch', batch: 1, model: 1, inputs: [], outputs: [0], region });
+  const message =
+    'the answer of 1073741832 bytes exceeds the longest message to the router, 1073741824 bytes; send fewer rows in a request';
+  expect(refusal).toMatchObject({ code: 'unsupported', message });
+  expect(said.at(-1)).toMatchObject({ kind: 'failed', batch: 1, code: 'unsupported', message });
 });

@@ -67,6 +67,7 @@ export class RouterLink {
       sentinelSeed: randomInt(2 ** 32),
       isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),
+      lendOutputs: (bytes) => this.#lendOutputs(bytes),
       copiedBytesMax: inFrameBytesMax,
       send: (message) => this.#send(message),
       listen: () => options.wire.listen(),
@@ -158,8 +159,25 @@ export class RouterLink {
   }
 
   #lend(bytes: number): Region {
-    const shared = bytes > inFrameBytesMax ? this.#outputs?.takeRegion(bytes) : undefined;
+    return this.#takeShared(bytes) ?? new HeapRegion(heapBytes(bytes));
+  }
+
+  /** What does not fit into a message is refused before memory is taken and written for it. */
+  #lendOutputs(bytes: number): Region {
+    const shared = this.#takeShared(bytes);
+    if (shared === undefined && bytes > this.#frameBytesMax) {
+      throw new InferenceError('unsupported', `the answer ${this.#tooLong(bytes)}`);
+    }
     return shared ?? new HeapRegion(heapBytes(bytes));
+  }
+
+  #takeShared(bytes: number): Region | undefined {
+    return bytes > inFrameBytesMax ? this.#outputs?.takeRegion(bytes) : undefined;
+  }
+
+  #tooLong(bytes: number): string {
+    const limit = `the longest message to the router, ${this.#frameBytesMax} bytes`;
+    return `of ${bytes} bytes exceeds ${limit}; send fewer rows in a request`;
   }
 
   #send(message: WorkerMessage): InferenceError | undefined {
@@ -174,8 +192,7 @@ export class RouterLink {
       return undefined;
     }
     region.release();
-    const limit = `the longest message to the router, ${this.#frameBytesMax} bytes`;
-    const bytes = `of ${region.bytes.length} bytes exceeds ${limit}; send fewer rows in a request`;
+    const bytes = this.#tooLong(region.bytes.length);
     if (message.kind === 'partial-answer') {
       return new InferenceError('unsupported', `the answer ${bytes}`);
     }

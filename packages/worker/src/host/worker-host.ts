@@ -48,6 +48,8 @@ export interface WorkerHostOptions {
   readonly isOwnProcess?: boolean;
   /** Lends memory for outputs, which the router will read. */
   readonly lend: (bytes: number) => Region;
+  /** The same for the outputs of a run; throws where no message can hold them. `lend` unless given. */
+  readonly lendOutputs?: (bytes: number) => Region;
   /** The seed of the sentinels of unwritten memory: 32 random bits. */
   readonly sentinelSeed: number;
   /** Called between two jobs, to receive what has arrived meanwhile. */
@@ -103,7 +105,7 @@ export class WorkerHost {
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
-    this.#lendOutputs = options.lend;
+    this.#lendOutputs = options.lendOutputs ?? options.lend;
     this.#random = randomBitsFrom(options.sentinelSeed);
     this.#batchesMax = Math.min(options.batchesMax, options.creditMax ?? Number.POSITIVE_INFINITY);
     this.#stepped = new SteppedRuns({

@@ -1,11 +1,13 @@
-import { type BatchTensor, elementsOf, type Region, type Tensor } from '@millrace/protocol';
+import { type BatchTensor, elementCount, elementsOf, type Region, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { type BatchShaping, type GeneratedInput, sizeClassOf } from '../../model/batch-shaping.ts';
+import type { RunSharing } from '../../model/run-sharing.ts';
 import { layOutBatch, splitterOf } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
 import { inferRequest } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
+import { generatedBytesMax } from './generated-inputs.ts';
 
 const dirty = (bytes: number): Region => ({ bytes: new Uint8Array(bytes).fill(0xee), release: () => {} });
 
@@ -136,5 +138,56 @@ describe('ragged inputs', () => {
     };
     expect(valuesAs('INT64')).toEqual([3n]);
     expect(valuesAs('FP32')).toEqual([3]);
+  });
+
+  const proven: RunSharing = {
+    sharesRuns: true,
+    isGuessed: true,
+    verdict: { kind: 'independent' },
+    reason: '',
+    advice: '',
+  };
+  const modelOfAnyRows = (kind: GeneratedInput['kind']): ServedModel => {
+    const { shaping } = modelWith({ generated: [{ kind, datatype: 'INT64', source: 0 }] });
+    const view = { sharing: proven, ...(shaping && { shaping }) };
+    return servedModel([spec], [{ ...spec, name: 'y' }], view, { queueBytesMax: 1e9 });
+  };
+  const ofShape = (model: ServedModel, shape: readonly number[]): ValidInferRequest => {
+    const data = new Uint8Array(4 * elementCount(shape));
+    return ValidInferRequest.from(inferRequest({ inputs: [{ name: 'x', datatype: 'INT32', shape, data }] }), model);
+  };
+
+  test.each<[GeneratedInput['kind'], readonly number[]]>([
+    // Without elements a shape may have any number of rows.
+    ['BATCH_ITEM_SHAPE', [2 ** 40, 0]],
+    ['BATCH_ITEM_SHAPE_FLATTEN', [generatedBytesMax / 8 + 1, 0]],
+    ['BATCH_MAX_ELEMENT_COUNT_AS_SHAPE', [1, generatedBytesMax / 8 + 1]],
+  ])('a request for which %s would take too much memory is refused', (kind, shape) => {
+    expect(() => ofShape(modelOfAnyRows(kind), shape)).toThrow(
+      expect.objectContaining({
+        code: 'request-too-large',
+        message: expect.stringMatching(
+          /input 'x' has shape \[\d+,\d+\], for which the BATCH_\w+ of model 'm' would have \d+ bytes, more than 67108864 \(generatedBytesMax\); send fewer or smaller rows/,
+        ),
+      }),
+    );
+  });
+
+  test('what many rows generate is written in slices', () => {
+    const model = modelOfAnyRows('BATCH_ITEM_SHAPE');
+    const rows = 2 ** 20;
+    const { inputs, slices } = layOutBatch(model, [ofShape(model, [rows, 0])], dirty);
+    let turns = 1;
+    while (slices?.next().done === false) turns += 1;
+    expect(turns).toBeGreaterThan(8);
+    const [, generated] = inputs as readonly BatchTensor[];
+    expect(generated?.shape).toEqual([rows, 1]);
+    expect(generated?.data.length).toBe(8 * rows);
+    expect(generated?.data.every((byte) => byte === 0)).toBe(true);
+  });
+
+  test('a request that is split may have more rows, because its parts have few', () => {
+    const request = ofShape(modelOfAnyRows('BATCH_ITEM_SHAPE'), [generatedBytesMax / 8 + 1, 1]);
+    expect(request.isSplit).toBe(true);
   });
 });

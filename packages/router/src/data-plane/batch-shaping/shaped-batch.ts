@@ -47,9 +47,7 @@ export function layOutShapedInputs(
     planned.push(planInput(index, tensors, shaping.inputs[index] as InputShaping));
   }
   for (const [position, generated] of shaping.generated.entries()) {
-    const { shape, data } = generatedTensor(generated, requests);
-    const index = first.inputs.length + position;
-    planned.push({ index, shape, bytes: data.byteLength, write: (target) => copySlices([{ source: data, target }]) });
+    planned.push({ index: first.inputs.length + position, ...generatedTensor(generated, requests) });
   }
   const regionBytes = planned.reduce((sum, { bytes }) => sum + alignedToCacheLine(bytes), 0);
   if (requests.length > 1 && regionBytes > paddedBytesMax) throw tooMuchPadding(regionBytes);

@@ -1,4 +1,4 @@
-import { type EnsemblePlan, EnsembleRun, type TensorSource } from '@millrace/core';
+import { type AnswerHoldings, type EnsemblePlan, EnsembleRun, type TensorSource } from '@millrace/core';
 import {
   Cancellation,
   type CancelReason,
@@ -11,12 +11,14 @@ import {
 import { fitBatch, shapesMeet } from '../../model/fit-batch.ts';
 import type { ModelView } from '../../model/model-view.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
+import { bytesOfTensors } from '../sliced-work/copy-slices.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import type { InferStep } from './ensemble-runner.ts';
 
 export interface EnsembleRequestParts {
   readonly plan: EnsemblePlan;
   readonly infer: InferStep;
+  readonly holdings: AnswerHoldings;
   readonly request: ValidInferRequest;
 }
 
@@ -29,6 +31,8 @@ export class EnsembleRequest {
   readonly #parts: EnsembleRequestParts;
   readonly #run: EnsembleRun;
   readonly #answers: (InferAnswer | undefined)[];
+  /** By step: bytes of its answer that are counted as held. */
+  readonly #heldBytes: number[];
   /** By step: whether its model batches, so that its outputs have the batch dimension. */
   readonly #isBatched: boolean[] = [];
   readonly #cancellation = new Cancellation();
@@ -39,6 +43,7 @@ export class EnsembleRequest {
     this.#parts = parts;
     this.#run = new EnsembleRun(parts.plan, parts.request.outputs);
     this.#answers = parts.plan.steps.map(() => undefined);
+    this.#heldBytes = parts.plan.steps.map(() => 0);
   }
 
   /** Calls back once, when none of its steps runs any more. */
@@ -117,12 +122,35 @@ export class EnsembleRequest {
   }
 
   #answered(step: number, answer: InferAnswer): void {
+    const problem = this.#holdProblem(step, answer);
+    if (problem !== undefined) {
+      answer.release();
+      this.#failed(step, problem);
+      return;
+    }
     this.#answers[step] = answer;
     this.#run.answered(step);
     for (const unread of this.#run.takeUnread()) this.#release(unread);
     if (this.#run.hasFailed) this.#endIfOver();
     else if (this.#run.isDone) this.#onEnd(this.#finalAnswer());
     else this.#startSteps();
+  }
+
+  /** The answer of the last step is the caller's at once, whose memory is counted where the answer leaves. */
+  #holdProblem(step: number, answer: InferAnswer): InferenceError | undefined {
+    if (this.#run.hasFailed || this.#run.isAtLastStep) return undefined;
+    const { holdings, request } = this.#parts;
+    const bytes = bytesOfTensors(answer.outputs);
+    const code = holdings.take(request.caller, bytes);
+    if (code === undefined) {
+      this.#heldBytes[step] = bytes;
+      return undefined;
+    }
+    const holder = code === 'caller-full' ? 'of this caller ' : '';
+    return new InferenceError(
+      code,
+      `the answers of steps ${holder}hold as much memory as they may (${holdings.bytes} of ${holdings.bytesMax} bytes are taken), and its answer has ${bytes} bytes; wait for answers, or try again later`,
+    );
   }
 
   #failed(step: number, error: unknown): void {
@@ -141,10 +169,18 @@ export class EnsembleRequest {
   #release(step: number): void {
     const answer = this.#answers[step];
     this.#answers[step] = undefined;
+    this.#giveBack(step);
     answer?.release();
   }
 
+  #giveBack(step: number): void {
+    const { holdings, request } = this.#parts;
+    holdings.giveBack(request.caller, this.#heldBytes[step] as number);
+    this.#heldBytes[step] = 0;
+  }
+
   #finalAnswer(): InferAnswer {
+    for (const step of this.#answers.keys()) this.#giveBack(step);
     const { plan, request } = this.#parts;
     const { name, version, isBatched, outputs: specs } = request.model.view;
     const outputs = request.outputs.map((output) => {

@@ -1,4 +1,4 @@
-import { type EnsembleGraph, planEnsemble } from '@millrace/core';
+import { AnswerHoldings, type EnsembleGraph, planEnsemble } from '@millrace/core';
 import {
   Cancellation,
   type CancelReason,
@@ -33,7 +33,7 @@ const fork: EnsembleGraph = {
 interface Step {
   readonly request: InferRequest;
   cancelledFor: CancelReason | undefined;
-  answers(value: number): Promise<void>;
+  answers(value: number, bytes?: number): Promise<void>;
   fails(code: 'inference-failed' | 'unknown-model' | 'model-full'): Promise<void>;
 }
 
@@ -55,6 +55,7 @@ function ensembleHarness(limits: Partial<EnsembleRunnerParts> = {}) {
     inflightMax: Number.POSITIVE_INFINITY,
     waitingMax: 1,
     waitingBytesMax: 100,
+    holdings: new AnswerHoldings(1_000_000),
     clock,
     observer: observer.observerFor('e', '1'),
     infer: (request, signal) => {
@@ -62,8 +63,8 @@ function ensembleHarness(limits: Partial<EnsembleRunnerParts> = {}) {
       const step: Step = {
         request,
         cancelledFor: undefined,
-        answers(value) {
-          const outputs = request.target.outputs.map((name) => tensorOf(name, value));
+        answers(value, bytes = 4) {
+          const outputs = request.target.outputs.map((name) => tensorOf(name, value, bytes));
           const release = () => released.push(`${request.target.model} ${value}`);
           resolve({ model: request.target.model, version: '1', id: '', outputs, release });
           return settled();
@@ -118,8 +119,10 @@ function deferred() {
   return { promise, ...settle };
 }
 
-function tensorOf(name: string, value: number): Tensor {
-  return { name, datatype: 'INT32', shape: [1, 1], data: new Uint8Array(Int32Array.of(value).buffer) };
+function tensorOf(name: string, value: number, bytes = 4): Tensor {
+  const data = new Uint8Array(bytes);
+  data.set(new Uint8Array(Int32Array.of(value).buffer));
+  return { name, datatype: 'INT32', shape: [1, bytes / 4], data };
 }
 
 function requestOf(overrides: Partial<RequestText>): InferRequest {
@@ -175,6 +178,30 @@ describe('EnsembleRunner', () => {
     expect(released).toEqual(['first 10']);
     sent.answer?.release();
     expect(released).toEqual(['first 10', 'left 20', 'right 30']);
+  });
+
+  test('a request whose step answers with more than may be held fails, and others go on', async () => {
+    const holdings = new AnswerHoldings(1_000_000);
+    const { send, steps, step, released } = ensembleHarness({ holdings });
+    const sent = ['ann', 'ann', 'ann', 'bob'].map((caller) => send({ caller }));
+    const firsts = steps.slice(0, 4);
+    for (const [index, first] of firsts.entries()) await first.answers(index, 400_000);
+    expect(sent.map(({ error }) => error?.code)).toEqual([undefined, 'caller-full', 'caller-full', undefined]);
+    expect(sent[1]?.error?.message).toMatch(
+      /^step 0 \('first'\) of ensemble 'e': the answers of steps of this caller hold as much memory as they may \(400000 of 1000000 bytes are taken\)/,
+    );
+    expect(released).toEqual(['first 1', 'first 2']);
+    expect(holdings.bytes).toBe(800_000);
+    await step('left').answers(30);
+    await step('right').answers(30, 100_000);
+    // The last answer is not held for any step.
+    expect(sent[3]?.answer?.outputs).toHaveLength(2);
+    expect(holdings.bytes).toBe(400_000);
+    await steps
+      .find(({ request }) => request.origin.caller === 'ann' && request.target.model === 'left')
+      ?.fails('model-full');
+    expect(sent[0]?.error?.code).toBe('model-full');
+    expect(holdings.bytes).toBe(0);
   });
 
   test('steps inherit the caller, the priority, the parameters, the sequence and the deadline', async () => {

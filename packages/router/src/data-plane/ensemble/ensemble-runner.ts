@@ -2,7 +2,7 @@
  * Runs the requests of an ensemble: each step is an ordinary request to its model, so steps of many requests share
  * batches, and the data plane handles deadlines, priorities, limits and retries. The core decides which step starts when.
  */
-import { type EnsemblePlan, InflightGate } from '@millrace/core';
+import { type AnswerHoldings, type EnsemblePlan, InflightGate } from '@millrace/core';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { Clock } from '../clock.ts';
 import { atDeadline } from '../deadline-timer.ts';
@@ -23,6 +23,8 @@ export interface EnsembleRunnerParts {
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
   readonly infer: InferStep;
+  /** Of all ensembles. */
+  readonly holdings: AnswerHoldings;
   readonly clock: Clock;
   readonly observer: ModelObserver;
 }
@@ -86,11 +88,11 @@ export class EnsembleRunner implements Runner {
   }
 
   #start(arrival: Arrival): void {
-    const { clock, observer, plan, infer } = this.#parts;
+    const { clock, observer, plan, infer, holdings } = this.#parts;
     arrival.stopWaiting();
     observer.requestsDispatched(1);
     const startedAt = clock.now();
-    const running = new EnsembleRequest({ plan, infer, request: arrival.request });
+    const running = new EnsembleRequest({ plan, infer, holdings, request: arrival.request });
     const stopListening = arrival.waiter.signal.onCancel((reason) => running.cancel(reason));
     running.start((outcome) => {
       stopListening();

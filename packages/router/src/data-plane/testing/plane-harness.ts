@@ -41,7 +41,12 @@ export class PlaneHarness {
   readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
 
   /** The default model takes rows of one INT32 and returns them. */
-  constructor(policy: Partial<ModelPolicy> = {}, model?: ServedModel, onSharingStopped: SharingStopped = () => {}) {
+  constructor(
+    policy: Partial<ModelPolicy> = {},
+    model?: ServedModel,
+    onSharingStopped: SharingStopped = () => {},
+    heldAnswerBytesMax?: number,
+  ) {
     this.model =
       model ??
       servedModel(
@@ -58,6 +63,7 @@ export class PlaneHarness {
       demand: { bringBack: (...given) => this.demand.bringBack(...given) },
       random: () => 0,
       onSharingStopped,
+      heldAnswerBytesMax,
     });
     this.plane.roster.add(this.model);
     showState(this.models, this.model, { state: 'ready' });

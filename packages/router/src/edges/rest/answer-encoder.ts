@@ -1,5 +1,5 @@
 /** Answers of inferences as bytes: at once or in slices, and compressed where the caller accepts it. */
-import { AnswerPacking, type Compression } from '@millrace/http';
+import { AnswerPacking, type Compression, type HttpRequest, MemoryRefused } from '@millrace/http';
 import { type CancelSignal, JsonWriter } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { InferAnswer } from '../../data-plane/infer.ts';
@@ -42,14 +42,21 @@ export class AnswerEncoder {
     return encoded;
   }
 
-  /** `grow` is called with the bytes of the JSON as they are written, and may throw. */
+  /** Rejects with `MemoryRefused` as soon as there is no room for what is made of the answer, which counts as held. */
   encodeInSlices(
     answer: InferAnswer,
     form: AnswerForm,
-    { caller, signal, grow }: { caller: string; signal: CancelSignal; grow: (bytes: number) => void },
+    caller: string,
+    { signal, memory }: Pick<HttpRequest, 'signal' | 'memory'>,
   ): Promise<EncodedAnswer> {
     const writer = new JsonWriter(slicedWriterBytes);
-    return this.#slices.run(encodeAnswerInSlices(answer, this.#optionsOf(answer, form), writer, grow), caller, signal);
+    let bytes = 0;
+    const hold = (more: number): void => {
+      bytes += more;
+      if (!memory.hasRoomToAnswer(bytes)) throw new MemoryRefused();
+      memory.hold(more);
+    };
+    return this.#slices.run(encodeAnswerInSlices(answer, this.#optionsOf(answer, form), writer, hold), caller, signal);
   }
 
   /** The answer compressed. */

@@ -61,14 +61,14 @@ export function encodeAnswer(answer: InferAnswer, options: EncodeOptions, writer
 }
 
 /**
- * The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. `grow` is called with the bytes of
- * each piece, and may throw.
+ * The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. `hold` gets the bytes of each
+ * piece when it is made, and may throw: as JSON an output may have five times its bytes and more.
  */
 export function* encodeAnswerInSlices(
   answer: InferAnswer,
   options: EncodeOptions,
   writer: JsonWriter,
-  grow: (bytes: number) => void,
+  hold: (bytes: number) => void,
 ): SliceGenerator<EncodedAnswer> {
   const { form, view, limits } = options;
   const binary: Uint8Array[] = [];
@@ -81,9 +81,9 @@ export function* encodeAnswerInSlices(
     writeHead(writer, tensor, isBinary, binary);
     if (!isBinary) {
       for (const _ of writeTensorSteps(writer, tensor)) {
-        const part = writer.takePart();
-        grow(part.byteLength);
-        json.push(part);
+        const piece = writer.takePart();
+        hold(piece.byteLength);
+        json.push(piece);
         yield;
       }
     }

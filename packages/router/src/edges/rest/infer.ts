@@ -203,9 +203,7 @@ class InferCall implements LentBodyReceiver {
     const decoded = this.#decoded as DecodedRestRequest;
     const { encoder } = this.#operation;
     if (encoder.isLong(answer, decoded.form)) {
-      const { signal } = this.#http;
-      const grow = (bytes: number): void => this.#holdWritten(bytes);
-      encoder.encodeInSlices(answer, decoded.form, { caller: this.#caller, signal, grow }).then(
+      encoder.encodeInSlices(answer, decoded.form, this.#caller, this.#http).then(
         (encoded) => this.#onEncoded(answer, encoded),
         (error: unknown) => this.#fail(answer, error),
       );
@@ -216,13 +214,6 @@ class InferCall implements LentBodyReceiver {
     } catch (error) {
       this.#fail(answer, error);
     }
-  }
-
-  /** JSON has several times the bytes of its tensors: it is counted while it is written, and not only when it is sent. */
-  #holdWritten(bytes: number): void {
-    const { memory } = this.#http;
-    memory.hold(bytes);
-    if (memory.isWaiting) throw new MemoryRefused();
   }
 
   #onEncoded(answer: InferAnswer, encoded: EncodedAnswer): void {

@@ -1,6 +1,6 @@
 /** Requests and answers whose JSON is too large for one turn of the event loop. */
 
-import { type HttpHandler, inject, type RequestMemory } from '@millrace/http';
+import { inject } from '@millrace/http';
 import { Cancellation } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
@@ -186,60 +186,5 @@ describe('an error', () => {
     expect(reply.status).toBe(400);
     expect(reply.text()).toContain('yyy');
     expect(reply.body.byteLength).toBeLessThan(600);
-  });
-});
-
-/** Grants this many bytes to a request; with the next one its owner has to wait. */
-class CountedMemory implements RequestMemory {
-  heldBytes = 0;
-  readonly #bytesMax: number;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  get isWaiting(): boolean {
-    return this.heldBytes > this.#bytesMax;
-  }
-
-  hold(bytes: number): void {
-    this.heldBytes += bytes;
-  }
-
-  give(bytes: number): void {
-    this.heldBytes -= bytes;
-  }
-
-  hasRoomToAnswer(bytes: number): boolean {
-    return bytes <= this.#bytesMax;
-  }
-}
-
-describe('a large answer', () => {
-  const wanted = binaryRequest(
-    { inputs: [input('x', 'FP32', [1, 40_000], binarySize(160_000))] },
-    typedBytes(Float32Array.from(floats)),
-  );
-  const answered = async (memory: RequestMemory, slices: SliceQueue) => {
-    const { handler } = echoEdge({ catalogue: view('FP32', [-1, 40_000]), slices });
-    const counting: HttpHandler = (request) => handler({ ...request, memory });
-    return await inject(counting, { ...wanted, onError: () => {} });
-  };
-
-  test('is counted while its JSON is written', async () => {
-    const memory = new CountedMemory(10_000_000);
-    const reply = await answered(memory, new SliceQueue());
-    expect(reply.status).toBe(200);
-    // All but its end, which is one slice with the head of what follows.
-    expect(memory.heldBytes).toBeGreaterThan(0.9 * reply.text().length);
-    expect(memory.heldBytes).toBeLessThanOrEqual(reply.text().length);
-  });
-
-  test('is not written to its end where there is no memory for it', async () => {
-    const counted = countedSlices();
-    const memory = new CountedMemory(100_000);
-    const reply = await answered(memory, counted.slices);
-    expect([reply.status, reply.text()]).toEqual([429, expect.stringContaining('hold as much memory as one caller may have now')]);
-    expect(memory.heldBytes).toBeLessThan(300_000);
   });
 });
