@@ -23,6 +23,8 @@ const builtSources: Plugin = {
 /** Every Node process reads the certificates it names before it does anything else, and tests call nobody but themselves. */
 const env = { NODE_EXTRA_CA_CERTS: '' };
 
+const setupFiles = ['tests/support/regular-last-stat.ts'];
+
 /** Databases that a process opens once. */
 const processWide = 'packages/store/src/lmdb/*.test.ts';
 
@@ -47,6 +49,7 @@ export default defineConfig({
         plugins: [builtSources],
         test: {
           ...fromBuild,
+          setupFiles,
           name: 'unit',
           ...filesOf('packages/', ['{packages/*,bench}/src/**/*.test.ts', 'scripts/**/*.test.mjs'], [processWide]),
           env,
@@ -59,6 +62,7 @@ export default defineConfig({
         plugins: [builtSources],
         test: {
           ...fromBuild,
+          setupFiles,
           name: 'process',
           ...filesOf('packages/store/', [processWide]),
           env,
@@ -69,6 +73,7 @@ export default defineConfig({
       {
         test: {
           ...fromBuild,
+          setupFiles,
           name: 'tidy',
           ...filesOf('tests/tidy/', ['tests/tidy/**/*.test.ts']),
           isolate: false,
@@ -78,6 +83,7 @@ export default defineConfig({
       {
         test: {
           ...fromBuild,
+          setupFiles,
           name: 'integration',
           ...filesOf('tests/', ['tests/{attacks,contracts,end-to-end,simulation,chaos,ways}/**/*.test.ts']),
           env,
