@@ -1,5 +1,5 @@
-import { AnswerHoldings, type BatchId, memoryBytesMaxDefault, type WorkerId } from '@millrace/core';
-import { type AnsweredMessage, IdMap, InferenceError } from '@millrace/protocol';
+import type { WorkerId } from '@millrace/core';
+import type { AnsweredMessage, InferenceError } from '@millrace/protocol';
 import type { AnswerSplitter } from './batch-layout.ts';
 import type { PendingRequest } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
@@ -38,6 +38,18 @@ export class BatchAnswer {
     this.splitMs = splitMs;
   }
 
+  /** Of the first request; '' where callers are not told apart. */
+  get caller(): string {
+    return this.batch.pending[0]?.valid.caller ?? '';
+  }
+
+  /** Of all outputs. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const { data } of this.message.outputs) bytes += data.length;
+    return bytes;
+  }
+
   /** Whether requests of the batch still wait for their part, because the model's answers leave in order of arrival. */
   get isAwaited(): boolean {
     return this.batch.pending.some((pending) => !pending.hasEnded);
@@ -64,52 +76,4 @@ export class BatchAnswer {
     this.#holderCount -= 1;
     if (this.#holderCount === 0) this.message.region.release();
   };
-}
-
-interface Held {
-  readonly answer: BatchAnswer;
-  readonly caller: string;
-  /** That are counted. */
-  readonly bytes: number;
-}
-
-/**
- * Answers with parts that wait for those of earlier requests, as the scheduler decides. One for which there is no memory is given up,
- * and its requests fail in their turn.
- */
-export class HeldAnswers {
-  readonly #holdings: AnswerHoldings;
-  readonly #held = new IdMap<Held>();
-
-  constructor(bytesMax: number = memoryBytesMaxDefault) {
-    this.#holdings = new AnswerHoldings(bytesMax);
-  }
-
-  get(batch: BatchId): BatchAnswer | undefined {
-    return this.#held.get(batch)?.answer;
-  }
-
-  hold(batch: BatchId, answer: BatchAnswer): void {
-    const caller = answer.batch.pending[0]?.valid.caller ?? '';
-    let bytes = 0;
-    for (const { data } of answer.message.outputs) bytes += data.length;
-    const code = this.#holdings.take(caller, bytes);
-    this.#held.set(batch, { answer, caller, bytes: code === undefined ? bytes : 0 });
-    if (code === undefined) return;
-    const holder = code === 'caller-full' ? ' of this caller' : '';
-    const limit = `hold as much memory as they may (${this.#holdings.bytes} of ${this.#holdings.bytesMax} bytes are taken)`;
-    const text = `answers${holder} that wait for those of earlier requests (preserve_ordering) ${limit}, and this one has ${bytes} bytes`;
-    answer.giveUp(new InferenceError(code, `${text}; wait for answers, or try again later`));
-  }
-
-  /** Releases those whose last part was handed out, or is no longer waited for. */
-  releaseEnded(): void {
-    if (this.#held.size === 0) return;
-    for (const [batch, { answer, caller, bytes }] of this.#held.entries()) {
-      if (answer.isAwaited) continue;
-      this.#held.delete(batch);
-      this.#holdings.giveBack(caller, bytes);
-      answer.endParts();
-    }
-  }
 }

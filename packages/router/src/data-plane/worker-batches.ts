@@ -19,13 +19,12 @@ import { BatchSending, type CreditListener } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import { explainedFailure } from './equal-sizes.ts';
+import { HeldAnswers } from './held-answers.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
-import { BatchAnswer, HeldAnswers, type RunningBatch } from './running-batch.ts';
+import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
-import type { ValidInferRequest } from './valid-request.ts';
-import type { Waiter } from './waiter.ts';
 import { WorkerCalls } from './worker-calls.ts';
 
 type Action<Kind extends SchedulerAction['kind']> = Extract<SchedulerAction, { kind: Kind }>;
@@ -40,7 +39,7 @@ export interface WorkerBatchesParts {
   /** Copies large inputs. */
   readonly sliced: SlicedWork;
   /** Whether the revision that has replaced the request's own runs it instead, and settles the waiter. */
-  readonly moveToSuccessor: (request: ValidInferRequest, waiter: Waiter) => boolean;
+  readonly moveToSuccessor: (request: PendingRequest['valid'], waiter: PendingRequest['waiter']) => boolean;
   /** A batch was cancelled before it was sent, or cannot be: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
   readonly onCredit: CreditListener;
@@ -72,7 +71,7 @@ export class WorkerBatches {
   readonly #running = new IdMap<RunningBatch>();
   /** The answer that the scheduler is handling; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
-  readonly #heldAnswers: HeldAnswers;
+  readonly #heldAnswers: HeldAnswers<BatchAnswer>;
 
   constructor(parts: WorkerBatchesParts) {
     const { pending, observers, clock, infer, onSharingStopped, sliced, onSkipped, onCredit } = parts;
