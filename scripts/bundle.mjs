@@ -35,7 +35,6 @@ const { metafile } = await build({
   },
   outdir,
   bundle: true,
-  inject: [fileURLToPath(new URL('bundle-globals.mjs', import.meta.url))],
   // The programs have most modules in common, and what is imported late stays so.
   splitting: true,
   format: 'esm',

@@ -11,7 +11,7 @@ import { inputTurns } from '../wire/input-turns.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory, MemoryHolder, MemoryLease } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
-import type { Connection, SharedBytes, Transport } from '../wire/transport.ts';
+import type { Connection, Transport } from '../wire/transport.ts';
 import type { OnUpgrade, ProtocolUpgrade } from '../wire/upgrade.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { Http1Times } from './connection-times.ts';
@@ -130,14 +130,16 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     this.#isInputLent = false;
   }
 
-  /** Repeated heads are read in the shared memory; only what comes behind them is copied. */
-  receiveShared(input: SharedBytes, count: number): boolean {
-    if (this.isClosed) return false;
+  /** Requests are answered by their repeated head from the shared memory; only what comes behind them is copied. */
+  receiveShared(bytes: Buffer, count: number): boolean {
+    if (this.#standing === undefined || this.isClosed || this.#reader.isStopped) return false;
     this.#isReceiving = true;
-    this.#piecesOfChunk = 0;
     this.#requestsOfTurn = 0;
-    const end = this.#reader.readRepeated(input, count);
-    if (end > 0 && end < count) this.#reader.read(keptCopyOf(input.bytes.subarray(end, count)));
+    const end = this.#reader.readRepeated(bytes, count);
+    if (end > 0 && end < count) {
+      this.#piecesOfChunk = 0;
+      this.#reader.read(keptCopyOf(bytes.subarray(end, count)));
+    }
     this.#isReceiving = false;
     if (end === 0) return false;
     this.flush();
@@ -147,8 +149,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   takeRepeated(head: Http1Head, isAlone: boolean): boolean {
     const standing = this.#standing;
-    if (standing?.head !== head || this.#isDraining || this.#isClosing) return false;
     const { unsentBytes } = this.#output;
+    if (standing?.head !== head || this.#isDraining || this.#isClosing) return false;
     if (unsentBytes >= this.host.limits.outputBytesMax) return false;
     // Every request counts, and the last of a turn takes the long way, which ends it.
     if (this.#requestsOfTurn + 1 >= this.host.requestsPerTurn) return false;

@@ -2,19 +2,13 @@
  * The last head of a connection, as bytes and as the request parsed from them. Clients send the same head with nearly
  * every request; comparing it costs a fraction of parsing it, and what was derived from it before can be reused.
  */
-
-import type { SharedBytes } from '../wire/transport.ts';
 import type { Http1Head } from './request-head.ts';
 
 /** Longer heads are not kept, so that idle connections stay small. */
 export const repeatedHeadBytesMax = 1024;
 
-const noWords = new Int32Array(0);
-
 export class RepeatedHead {
   #bytes: Buffer | undefined = undefined;
-  /** The same memory, as far as it fills whole words. */
-  #words: Int32Array = noWords;
   #head: Http1Head | undefined = undefined;
 
   /** The offset behind the head and its empty line, if the same bytes come again in `bytes[at, limit)`; otherwise -1. */
@@ -23,21 +17,6 @@ export class RepeatedHead {
     if (known === undefined) return -1;
     const end = at + known.length;
     return end <= limit && known.compare(bytes, at, end) === 0 ? end : -1;
-  }
-
-  /** The same where the input can be compared by words, without a native call: it takes longer than all else of such a read. */
-  endInShared({ bytes, words }: SharedBytes, at: number, limit: number): number {
-    const known = this.#bytes;
-    if (known === undefined) return -1;
-    if ((at & 3) !== 0) return this.endIn(bytes, at, limit);
-    const end = at + known.length;
-    if (end > limit) return -1;
-    const knownWords = this.#words;
-    const count = knownWords.length;
-    const first = at >> 2;
-    for (let word = 0; word < count; word++) if (words[first + word] !== knownWords[word]) return -1;
-    for (let byte = count << 2; byte < known.length; byte++) if (bytes[at + byte] !== known[byte]) return -1;
-    return end;
   }
 
   /** The parsed request of the bytes that are kept. */
@@ -50,15 +29,11 @@ export class RepeatedHead {
     const length = end - start;
     if (length > repeatedHeadBytesMax) {
       this.#bytes = undefined;
-      this.#words = noWords;
       this.#head = undefined;
       return;
     }
     // Heads that differ every time, if only in a trace id, mostly keep their length.
-    if (this.#bytes?.length !== length) {
-      this.#bytes = Buffer.allocUnsafeSlow(length);
-      this.#words = new Int32Array(this.#bytes.buffer, 0, length >> 2);
-    }
+    if (this.#bytes?.length !== length) this.#bytes = Buffer.allocUnsafeSlow(length);
     bytes.copy(this.#bytes, 0, start, end);
     this.#head = head;
   }

@@ -4,7 +4,6 @@ import { fieldKind, type HeaderField } from '@millrace/http2';
 import { keptCopyOf } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
-import type { SharedBytes } from '../wire/transport.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import { readFieldLines } from './field-lines.ts';
 import { LineBuffer, type LineResult } from './line-buffer.ts';
@@ -131,23 +130,12 @@ export class RequestReader {
     }
   }
 
-  /**
-   * Takes requests from the beginning of the input, by their repeated head, as far as the sink answers them by it, and the head of the
-   * one behind them. Returns where they end.
-   */
-  readRepeated(input: SharedBytes, count: number): number {
+  /** Takes requests from the beginning of `bytes[0, count)` as far as the sink answers them by their repeated head. Returns where they end. */
+  readRepeated(bytes: Buffer, count: number): number {
     let at = 0;
     while (at < count && this.#reading === 'head' && this.#lines.isEmpty) {
-      const end = this.#repeated.endInShared(input, at, count);
-      if (end < 0) break;
-      const head = this.#repeated.head as Http1Head;
-      if (!this.#sink.takeRepeated(head, end - at === count)) {
-        // What lies behind such a head may belong to another protocol, which keeps it.
-        if (head.isUpgrade) break;
-        this.#sink.onHeadBegins();
-        this.#beginBody(head, input.bytes, end);
-        return end;
-      }
+      const end = this.#repeated.endIn(bytes, at, count);
+      if (end < 0 || !this.#sink.takeRepeated(this.#repeated.head as Http1Head, end - at === count)) break;
       this.#hasSkippedLine = false;
       at = end;
     }

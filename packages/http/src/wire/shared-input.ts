@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { type BodyPool, type FramedSocketReads, poisonByte, type ReadTarget } from './body-pool.ts';
 import { keptCopyOf } from './byte-gatherer.ts';
-import type { Connection, SharedBytes } from './transport.ts';
+import type { Connection } from './transport.ts';
 
 /** The most that is read at once, unless there is a target for it. */
 const inputBytes = 64 * 1024;
@@ -50,7 +50,6 @@ function takeUserBuffer(socket: Socket): UserBuffer | undefined {
 export class SharedInput {
   /** A read ends before the next begins, whatever their sockets, so that one buffer is enough. */
   readonly #bytes: Buffer = Buffer.allocUnsafeSlow(inputBytes);
-  readonly #shared: SharedBytes = { bytes: this.#bytes, words: new Int32Array(this.#bytes.buffer) };
   /** The buffer of the next read of the socket that was read last; undefined: as before. */
   #next: Buffer | undefined = undefined;
   readonly #takeNext = (): Buffer | undefined => {
@@ -172,7 +171,7 @@ export class SharedInput {
   }
 
   #passShared(connection: Connection, count: number): void {
-    if (count <= copiedBytesMax && connection.receiveShared?.(this.#shared, count) === true) {
+    if (count <= copiedBytesMax && connection.receiveShared?.(this.#bytes, count) === true) {
       if (this.#isPoisoned) this.#bytes.fill(poisonByte, 0, count);
       return;
     }

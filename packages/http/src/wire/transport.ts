@@ -2,13 +2,6 @@
 import type { Peer } from '../exchange.ts';
 import type { ReadTarget } from './body-pool.ts';
 
-/** Memory that begins on the border of a word. */
-export interface SharedBytes {
-  readonly bytes: Buffer;
-  /** The same memory. */
-  readonly words: Int32Array;
-}
-
 export interface Transport {
   readonly peer: Peer;
   /** Bytes handed over that the kernel has not taken yet. */
@@ -38,10 +31,10 @@ export interface Connection {
   /** Bytes arrived that are valid until this returns. A connection without this method gets a copy by `receive`. */
   receiveLent?(bytes: Buffer): void;
   /**
-   * The first `count` bytes of it arrived and are valid until this returns. False: nothing was taken, and they come by one of the
-   * methods above.
+   * `bytes[0, count)` arrived and is valid until this returns. False: nothing was taken, and it comes by one of the methods
+   * above.
    */
-  receiveShared?(input: SharedBytes, count: number): boolean;
+  receiveShared?(bytes: Buffer, count: number): boolean;
   /** Where the next bytes are to be read to; undefined: they are expected by `receive`. Asked after everything that arrives. */
   readTarget?(): ReadTarget | undefined;
   /** So many bytes were read to the target. */

@@ -34,8 +34,7 @@ export function converseHttp1(
 export function receiveShared(connection: Http1Connection, text: string): void {
   const bytes = Buffer.alloc(64 * 1024, 'z');
   const count = bytes.write(text, 'latin1');
-  const words = new Int32Array(bytes.buffer);
-  if (!connection.receiveShared({ bytes, words }, count)) connection.receive(Buffer.from(bytes.subarray(0, count)));
+  if (!connection.receiveShared(bytes, count)) connection.receive(Buffer.from(bytes.subarray(0, count)));
   bytes.fill('z');
 }
 
