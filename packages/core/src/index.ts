@@ -1,5 +1,4 @@
 export { AdaptiveBatching, serviceShare } from './adaptive/adaptive-batching.ts';
-export * from './ensemble/answer-holdings.ts';
 export * from './ensemble/ensemble-plan.ts';
 export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';
@@ -21,6 +20,7 @@ export {
 } from './life-cycle/standby-keeper.ts';
 export type { VersionName, VersionState, VersionStatus } from './life-cycle/version-status.ts';
 export type { UnreadableVersion } from './life-cycle/version-table.ts';
+export * from './memory/answer-holdings.ts';
 export {
   type MemoryLimits,
   type MemoryOptions,

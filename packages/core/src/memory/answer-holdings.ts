@@ -1,12 +1,12 @@
 import { assert } from '../assert.ts';
-import { leavesEnough } from '../memory/memory-share.ts';
+import { leavesEnough } from './memory-share.ts';
 
 /** Answers up to this size are always held: they are counted, and seldom add up. */
 export const smallAnswerBytesMax: number = 64 * 1024;
 
 /**
- * Who may hold how many bytes of the answers of steps while the requests that they belong to go on: a small request may have large
- * answers, and many requests may wait for a slow step. The rule is that of other memory (memory-share.ts): a caller may take
+ * Who may hold how many bytes of answers inside the server, of steps of an ensemble or until it is their turn: a small request may have large
+ * answers, and many requests may wait for a slow one. The rule is that of other memory (memory-share.ts): a caller may take
  * another answer while it leaves enough free. Whatever is held by nobody else, one answer of any size is taken.
  */
 export class AnswerHoldings {
